@@ -1,6 +1,7 @@
 import gc
 gc.disable()
 import os,sys
+if sys.version_info<(3,10):sys.exit("mcp-bridge guest: its Python is %d.%d, and 3.10 or newer is needed"%sys.version_info[:2])
 def take(n):
  b=bytearray(n)
  v=memoryview(b)

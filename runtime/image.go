@@ -19,10 +19,10 @@ type Image struct {
 	Arch   string // GOARCH's names; empty when the engine doesn't say
 }
 
-// DigestOf is the digest of an image among the names "repository@sha256:…" that an engine has for
-// it: the one that ref asks for, if it is there, since an image may have one of its own and one of
-// an index; else the first. Names of localhost don't count unless asked for: engines make digests
-// up for images that were made here.
+// DigestOf returns the digest of an image among the names "repository@sha256:…" that an engine has
+// for it: the one that ref asks for, if it is there, since an image may have one of its own and one
+// of an index; else the first. Names of localhost don't count unless asked for: engines make
+// digests up for images that were made here.
 func DigestOf(ref string, names []string) string {
 	first := ""
 	_, asked, _ := strings.Cut(ref, "@")
@@ -62,7 +62,7 @@ func (e *ImageError) Hint() string { return e.Next }
 // No registry has it, though localhost with a port may be one.
 func IsLocal(ref string) bool { return strings.HasPrefix(ref, "localhost/") }
 
-// LocalError says that an image of a local name is not there.
+// LocalError returns the error where an image of a local name is not there.
 func LocalError(ref string) *ImageError {
 	return &ImageError{
 		Ref: ref,

@@ -2,8 +2,8 @@ package runtime
 
 import "net/netip"
 
-// Loopback says whether a host is this machine without anybody being asked: names are taken for
-// what they say only if no name server is needed for it.
+// Loopback reports whether a host is this machine without asking anybody: names are taken for what
+// they say only if no name server is needed for it.
 func Loopback(host string) bool {
 	if host == "localhost" {
 		return true

@@ -28,13 +28,13 @@ const (
 	LabelStarted  = "io.mcp-bridge.owner-started"
 )
 
-// Self is this process as an Owner, with a new Instance on each call.
+// Self returns this process as an Owner, with a new Instance on each call.
 func Self() Owner {
 	pid := os.Getpid()
 	return Owner{Instance: rand.Text(), PID: pid, BootID: bootID(), Started: startMark(pid)}
 }
 
-// Labels are o's for a container.
+// Labels returns o's labels for a container.
 func (o Owner) Labels() map[string]string {
 	return map[string]string{
 		LabelInstance: o.Instance,
@@ -54,8 +54,8 @@ func OwnerOf(labels map[string]string) (o Owner, ok bool) {
 		Started: labels[LabelStarted]}, true
 }
 
-// Orphaned says whether o, read from a container, is certainly dead as seen from by: a process of
-// the same machine, boot and PID namespace that is no longer there. An owner elsewhere is never
+// Orphaned reports whether o, read from a container, is certainly dead as seen from by: a process
+// of the same machine, boot and PID namespace that is no longer there. An owner elsewhere is never
 // called dead, nor one of whom it isn't known where it is: engines are shared, between machines
 // over ssh and with a development container that has the engine's socket.
 func (o Owner) Orphaned(by Owner) bool {
@@ -72,7 +72,7 @@ func (o Owner) Orphaned(by Owner) bool {
 // namePrefix is what all names of NewName begin with.
 const namePrefix = "mcp-bridge-"
 
-// NewName is a new name for something of o's that may be found where there are no labels: a
+// NewName returns a new name for something of o's that may be found where there are no labels: a
 // directory, or a container in the arguments of the processes beside it. OwnerNamed reads it. It is
 // made of letters, digits and '-', about 50 of them.
 func (o Owner) NewName() string {
@@ -84,8 +84,8 @@ func (o Owner) NewName() string {
 		"-")
 }
 
-// OwnerNamed is the owner that a name of NewName tells of, as seen from by; ok says whether it is
-// such a name. Where the owner is is known only if it is the same place as by's: any other owner
+// OwnerNamed returns the owner that a name of NewName tells of, as seen from by; ok says whether it
+// is such a name. Where the owner is is known only if it is the same place as by's: any other owner
 // is, to Orphaned, one that can't be told.
 func OwnerNamed(name string, by Owner) (o Owner, ok bool) {
 	rest, ok := strings.CutPrefix(name, namePrefix)
@@ -104,7 +104,8 @@ func OwnerNamed(name string, by Owner) (o Owner, ok bool) {
 	return o, true
 }
 
-// place is short for a BootID, which is too long for the path of a socket; "none" for none.
+// place returns a short name of a BootID, which is too long for the path of a socket; "none" for
+// none.
 func place(bootID string) string {
 	if bootID == "" {
 		return "none"

@@ -2,7 +2,7 @@ package runtime
 
 import "syscall"
 
-// bootID is new with each boot.
+// bootID returns what is new with each boot.
 func bootID() string {
 	id, err := syscall.Sysctl("kern.bootsessionuuid")
 	if err != nil {
@@ -11,5 +11,8 @@ func bootID() string {
 	return id
 }
 
-// startMark is not known here, so that a reused process id is taken for the bridge.
+// startMark returns nothing here, so that a reused process id is taken for the bridge.
 func startMark(int) string { return "" }
+
+// gone reports whether there certainly is no such process.
+func gone(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }

@@ -92,7 +92,6 @@ type Hardening struct {
 // SeccompProfile is a filter of system calls in the JSON that Docker and podman share.
 type SeccompProfile struct {
 	Name string // as the user chose it: "strict", or a path
-	Ours bool   // it comes with this program, and is known to be one that engines take
 	JSON []byte
 }
 
@@ -127,7 +126,7 @@ func (s Stdio) End() {
 	}
 }
 
-// NeedsExit says whether Run has to find out how the container ended. It is for drivers.
+// NeedsExit reports whether Run has to find out how the container ended. It is for drivers.
 func (s Stdio) NeedsExit() bool { return s.ExitUnneeded == nil || !s.ExitUnneeded() }
 
 // Exit is how a container's first process ended.

@@ -45,7 +45,7 @@ type Tmpfs struct {
 	Mode uint32 // permission bits, such as 0o1777
 }
 
-// Validate says what is wrong with a Spec, if anything. Drivers call it first.
+// Validate returns what is wrong with a Spec, if anything. Drivers call it first.
 func (s Spec) Validate() error {
 	switch {
 	case s.Image == "":

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,5 +40,23 @@ func TestRedacted(t *testing.T) {
 		if got := Redacted(tt.endpoint); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.endpoint, got, tt.want)
 		}
+	}
+}
+
+// TestLines: lines end with either character, are trimmed and bounded; what has no end waits.
+func TestLines(t *testing.T) {
+	var got []string
+	l := &Lines{To: func(line string) { got = append(got, line) }}
+	for _, p := range []string{"one\ntw", "o\rthree \n\n", strings.Repeat("x", maxLine), "yz\nlast"} {
+		if n, err := l.Write([]byte(p)); n != len(p) || err != nil {
+			t.Errorf("got %d, %v", n, err)
+		}
+	}
+	want := []string{"one", "two", "three", strings.Repeat("x", maxLine)}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %.60q, want %.60q", got, want)
+	}
+	if l.Flush(); !slices.Equal(got, append(want, "last")) {
+		t.Errorf("got %.60q, want the last line too", got)
 	}
 }

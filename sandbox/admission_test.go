@@ -37,7 +37,7 @@ func TestAdmissionProperty(t *testing.T) {
 
 func admissionProperty(t *testing.T, r *rand.Rand) {
 	// All is in whole milliseconds, so that ends, cancels and time-outs often fall on one instant,
-	// but for arrivals: which of two comes first would be chance.
+	// except arrivals: which of two comes first would be chance.
 	millis := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	a := &admission{maxRuns: 1 + r.IntN(4), room: r.IntN(8), patience: millis(1 + r.IntN(50)),
 		warm: map[class][]*guest{}}

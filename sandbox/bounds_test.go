@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestArgumentsUnderWayAreBounded: calls that nobody answers yet hold so much of the host's memory
+// TestArgumentsUnderWayAreBounded: calls without an answer hold a bounded part of the host's memory
 // and no more.
 func TestArgumentsUnderWayAreBounded(t *testing.T) {
 	var held, most atomic.Int64

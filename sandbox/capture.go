@@ -50,7 +50,7 @@ func (c *capture) add(ch Chunk) {
 	}
 }
 
-// part is a piece of a chunk that doesn't hold the rest of it in memory, when there is much of
+// part returns a piece of a chunk that doesn't hold the rest of it in memory, when there is much of
 // that.
 func part(ch Chunk, from, to int) Chunk {
 	text := ch.Text[from:to]
@@ -68,8 +68,8 @@ func (c *capture) drop(stream string, n int) {
 	}
 }
 
-// chunks is what was kept, in order, with a Chunk in each stream that lost something, where it lost
-// it, that says how much.
+// chunks returns what was kept, in order, with a Chunk in each stream that lost something, where it
+// lost it, that says how much.
 func (c *capture) chunks() []Chunk {
 	out := c.head
 	if n := c.dropped.Stdout; n > 0 {

@@ -11,36 +11,36 @@ func TestClock(t *testing.T) {
 	const limit, idle = 10 * time.Second, 30 * time.Second
 	tests := []struct {
 		name string
-		play func(*clock)
+		play func(*Clock)
 		want time.Duration
 	}{
-		{"no pause", func(*clock) {}, limit},
-		{"a pause", func(c *clock) { resume := c.pause(); time.Sleep(5 * time.Second); resume() },
+		{"no pause", func(*Clock) {}, limit},
+		{"a pause", func(c *Clock) { resume := c.Stop(); time.Sleep(5 * time.Second); resume() },
 			limit + 5*time.Second},
-		{"resumed twice", func(c *clock) { resume := c.pause(); time.Sleep(5 * time.Second); resume(); resume() },
+		{"resumed twice", func(c *Clock) { resume := c.Stop(); time.Sleep(5 * time.Second); resume(); resume() },
 			limit + 5*time.Second},
-		{"two at once", func(c *clock) {
-			a, b := c.pause(), c.pause()
+		{"two at once", func(c *Clock) {
+			a, b := c.Stop(), c.Stop()
 			time.Sleep(2 * time.Second)
 			a()
 			time.Sleep(3 * time.Second)
 			b()
 		}, limit + 5*time.Second},
-		{"one after the other", func(c *clock) {
+		{"one after the other", func(c *Clock) {
 			for range 3 {
 				time.Sleep(time.Second)
-				resume := c.pause()
+				resume := c.Stop()
 				time.Sleep(4 * time.Second)
 				resume()
 			}
 		}, limit + 12*time.Second},
-		{"as long as it may", func(c *clock) { resume := c.pause(); time.Sleep(idle); resume() }, limit + idle},
-		{"for ever", func(c *clock) { c.pause() }, limit + idle},
-		{"again when it may no more", func(c *clock) {
-			resume := c.pause()
+		{"as long as it may", func(c *Clock) { resume := c.Stop(); time.Sleep(idle); resume() }, limit + idle},
+		{"for ever", func(c *Clock) { c.Stop() }, limit + idle},
+		{"again when it may no more", func(c *Clock) {
+			resume := c.Stop()
 			time.Sleep(2 * idle / 3)
 			resume()
-			c.pause()
+			c.Stop()
 		}, limit + idle},
 	}
 	for _, tt := range tests {
@@ -48,7 +48,8 @@ func TestClock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				over := make(chan time.Duration, 2)
-				c := startClock(limit, idle, func() { over <- time.Since(begin) })
+				c := &Clock{}
+				c.start(limit, idle, func() { over <- time.Since(begin) })
 				tt.play(c)
 				if got := <-over; got != tt.want {
 					t.Errorf("the time was up after %v, want %v", got, tt.want)
@@ -65,11 +66,12 @@ func TestClock(t *testing.T) {
 // TestLateTimer: the timer of a pause that has just ended says nothing.
 func TestLateTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startClock(10*time.Second, 30*time.Second, func() { t.Error("the time is up") })
-		resume := c.pause()
+		c := &Clock{}
+		c.start(10*time.Second, 30*time.Second, func() { t.Error("the time is up") })
+		resume := c.Stop()
 		late := c.period
 		resume()
 		c.fire(late)
-		c.stop()
+		c.end()
 	})
 }

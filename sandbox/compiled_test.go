@@ -24,14 +24,11 @@ type heads struct {
 }
 
 func (e *heads) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	switch {
-	case isCompiler(spec):
+	if isCompiler(spec) {
 		e.mu.Lock()
 		e.compiled++
 		e.mu.Unlock()
 		return e.Local.Run(ctx, spec, std)
-	case isProbe(spec):
-		return probed(std, "3.12.0 1")
 	}
 	var head bytes.Buffer
 	var boot, modules, code int

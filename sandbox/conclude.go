@@ -75,8 +75,8 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	return r, nil
 }
 
-// withoutDone is for a container that ended while its code ran, and the guest said nothing of it on
-// its frames.
+// withoutDone concludes for a container that ended while its code ran, and the guest said nothing
+// of it on its frames.
 func (n *session) withoutDone(r *Result, code int, stderr string) {
 	r.Status, r.ExitCode = StatusExit, code
 	if code > 128 && code < 128+65 {
@@ -98,12 +98,19 @@ func (n *session) withoutDone(r *Result, code int, stderr string) {
 	}
 }
 
-// notStarted says why the guest never came to run the code.
+// notStarted returns why the guest never came to run the code.
 func (n *session) notStarted(e ending, stderr string) error {
 	if errors.As(e.cause, new(*extraError)) || errors.As(e.cause, new(*UnfitError)) {
 		return e.cause
 	}
 	late := errors.Is(e.cause, errStartTimeout)
+	if errors.As(e.err, new(*runtime.UnavailableError)) && !late {
+		return e.err // whatever words it uses
+	}
+	if why := unfit(e.exit, e.err, stderr); why != nil && !late {
+		return &UnfitError{Image: n.machine.image, Err: why, Next: "use an image with Python 3.10 or newer, such " +
+			"as python:3.12-slim: MCP_BRIDGE_IMAGE"}
+	}
 	if e.err != nil && !late {
 		return e.err
 	}
@@ -156,8 +163,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 	}
 }
 
-// unexplained says that something killed the code, and that the guest can't say what: the engine
-// may. The kernel's memory killer uses no other signal.
+// unexplained reports whether something killed the code, and that the guest can't say what: the
+// engine may. The kernel's memory killer uses no other signal.
 func unexplained(w entrypoint.Wait) bool {
 	return w.Signal == int(syscall.SIGKILL) && w.OOM == 0 && w.Killed != "memory" && w.Killed != "processes"
 }

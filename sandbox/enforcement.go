@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -32,7 +31,7 @@ type Enforcement struct {
 	Means string // what that can do and can't, in a sentence; empty where there is nothing to know
 }
 
-// Enforcements says who keeps each limit of a run on an engine of which f are the facts.
+// Enforcements returns who keeps each limit of a run on an engine of which f are the facts.
 func Enforcements(f runtime.Facts, cfg Config) []Enforcement {
 	l := cfg.Limits
 	known := []Enforcement{memoryEnforcement(f, l), pidsEnforcement(f, l), cpusEnforcement(f, l),
@@ -111,16 +110,3 @@ func cpusEnforcement(f runtime.Facts, l runtime.Limits) Enforcement {
 }
 
 func mib(bytes int64) string { return fmt.Sprintf("%d MiB", bytes>>20) }
-
-// GuestLimits names the limits that the engine should keep by cgroup and doesn't.
-func GuestLimits(f runtime.Facts) []string {
-	var missing []string
-	for name, known := range map[string]bool{"memory": f.Enforces.Memory, "pids": f.Enforces.PIDs,
-		"cpus": f.Enforces.CPUs} {
-		if !known {
-			missing = append(missing, name)
-		}
-	}
-	slices.Sort(missing)
-	return missing
-}

@@ -19,7 +19,7 @@ const (
 
 var isFork = regexp.MustCompile(`fork|Popen|subprocess`)
 
-// exhausted says which limit of the run an exception came from, as a sentence; empty when from
+// exhausted returns which limit of the run an exception came from, as a sentence; empty when from
 // none. The code can make it say so: it is a hint for who reads, and decides nothing.
 func (n *session) exhausted(e *Failure) string {
 	l := n.sandbox.cfg.Limits

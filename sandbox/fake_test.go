@@ -3,7 +3,6 @@ package sandbox_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,25 +14,16 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// isProbe tells the run that looks for Python from one that runs code.
-func isProbe(s runtime.Spec) bool { return !slices.Equal(s.Command, entrypoint.Boot()) }
-
 // isCompiler tells the run that compiles the guest ahead.
 func isCompiler(s runtime.Spec) bool { return slices.Equal(s.Command, entrypoint.Compiler()) }
 
-// probed answers the probe.
-func probed(std runtime.Stdio, says string) (runtime.Exit, error) {
-	_, err := fmt.Fprintln(std.Stdout, says)
-	return runtime.Exit{}, err
-}
-
-// engine is a fake one that has images but runs nothing but the probe.
+// engine is a fake one that has images, whose containers are never ready.
 type engine struct {
 	runtimetest.Local
 	facts   runtime.Facts
 	images  map[string]runtime.Image
 	pulls   func(ref string, p runtime.Progress) (runtime.Image, error) // nil: there is no registry
-	probe   func(runtime.Stdio) (runtime.Exit, error)                   // nil: it has Python 3.12
+	ends    func(runtime.Stdio) (runtime.Exit, error)                   // how a container ends
 	orphans []runtime.Orphan
 
 	mu            sync.Mutex
@@ -108,10 +98,7 @@ func (e *engine) PullImage(_ context.Context, ref string, p runtime.Progress) (r
 
 func (e *engine) Run(_ context.Context, _ runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	e.note("run")
-	if e.probe != nil {
-		return e.probe(std)
-	}
-	return probed(std, "3.12.1 1")
+	return e.ends(std)
 }
 
 func (e *engine) Orphans(_ context.Context, by runtime.Owner) ([]runtime.Orphan, error) {
@@ -139,7 +126,7 @@ func (e *engine) Remove(_ context.Context, ids ...string) error {
 
 // look prepares.
 func look(s *sandbox.Sandbox, ctx context.Context, p runtime.Progress) error {
-	_, _, _, err := s.Look(ctx, p)
+	_, _, err := s.Look(ctx, p)
 	return err
 }
 

@@ -114,7 +114,7 @@ func (c *collector) lose(name string) {
 	}
 }
 
-// result is what was kept, and what wasn't. Files of which pieces are missing are lost.
+// result returns what was kept, and what wasn't. Files of which pieces are missing are lost.
 func (c *collector) result() (kept []Artifact, lost []string) {
 	for name := range c.partial {
 		c.lose(safeName(name))
@@ -133,8 +133,8 @@ func (c *collector) release() {
 	c.bytes = 0
 }
 
-// free is name, or with a number behind its stem when the run has a file of that name. Case makes
-// no other name: some file systems don't tell it apart.
+// free returns name, or with a number behind its stem when the run has a file of that name. Case
+// makes no other name: some file systems don't tell it apart.
 func (c *collector) free(name string) string {
 	ext := path.Ext(name)
 	stem := strings.TrimSuffix(name, ext)

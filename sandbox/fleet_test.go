@@ -27,30 +27,30 @@ type fleet struct {
 	runtimetest.Local
 	startTime time.Duration
 
-	mu      sync.Mutex
-	broken  func() error // asked before each start
-	away    bool         // it doesn't say what it is
-	faults  map[string][]time.Time
-	deaf    bool          // guests that are pinged hang from then on
-	lent    lentTo        // what guests do that have waited
-	answers time.Duration // from a ping to its answer
-	image   string
-	found   string // image that it last said it has
-	removed bool   // there is no image but that, and before a pull not even that
-	pulls   int    // how often an image was asked of its registry
-	facts   runtime.Facts
-	looks   int           // how often it was asked for its facts
-	slow    time.Duration // until it answers that
-	pings   int           // that guests got
-	alive   map[int]context.CancelFunc
-	idle    map[int]bool // ready, and without code
-	ran     map[int]bool
-	most    int           // alive at a time
-	beside  time.Duration // what containers take that try Python, which do not count
-	starts  int
-	makes   int // how often it was asked to compile the guest's source, which it can't
-	reused  int // guests that got code twice
-	removal time.Duration
+	mu       sync.Mutex
+	broken   func() error // asked before each start
+	away     bool         // it doesn't say what it is
+	faults   map[string][]time.Time
+	deaf     bool          // guests that are pinged hang from then on
+	lent     lentTo        // what guests do that have waited
+	answers  time.Duration // from a ping to its answer
+	image    string
+	found    string // image that it last said it has
+	removed  bool   // there is no image but that, and before a pull not even that
+	pulls    int    // how often an image was asked of its registry
+	facts    runtime.Facts
+	looks    int           // how often it was asked for its facts
+	slow     time.Duration // until it answers that
+	pings    int           // that guests got
+	alive    map[int]context.CancelFunc
+	idle     map[int]bool // ready, and without code
+	ran      map[int]bool
+	most     int // alive at a time
+	starts   int
+	makes    int           // how often it was asked to compile the guest's source, which it can't
+	compiles time.Duration // what that takes
+	reused   int           // guests that got code twice
+	removal  time.Duration
 }
 
 // lentTo is what a guest does that is pinged, and sent its execute behind that.
@@ -64,7 +64,10 @@ const (
 )
 
 func newFleet() *fleet {
-	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first", facts: runtime.Facts{Engine: "fleet", Rootless: true, CgroupVersion: 1}, alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{}, faults: map[string][]time.Time{}}
+	return &fleet{startTime: 150 * time.Millisecond, removal: 60 * time.Millisecond, image: "first",
+		facts: runtime.Facts{Engine: "fleet", Rootless: true, CgroupVersion: 1},
+		alive: map[int]context.CancelFunc{}, idle: map[int]bool{}, ran: map[int]bool{},
+		faults: map[string][]time.Time{}}
 }
 
 // fault notes that something was made to go wrong. It is called with mu held.
@@ -111,19 +114,17 @@ func (f *fleet) PullImage(_ context.Context, ref string, _ runtime.Progress) (ru
 }
 
 func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	if isProbe(spec) {
+	if isCompiler(spec) {
 		f.mu.Lock()
-		takes := f.beside
-		if isCompiler(spec) {
-			f.makes++
-			id := -f.makes
-			f.alive[id] = func() {}
-			f.most = max(f.most, len(f.alive))
-			defer f.set(func() { delete(f.alive, id) })
-		}
+		takes := f.compiles
+		f.makes++
+		id := -f.makes
+		f.alive[id] = func() {}
+		f.most = max(f.most, len(f.alive))
+		defer f.set(func() { delete(f.alive, id) })
 		f.mu.Unlock()
 		sleep(ctx, takes)
-		return probed(std, "3.12.0 1")
+		return runtime.Exit{Code: 1}, nil
 	}
 	f.mu.Lock()
 	f.starts++
@@ -222,7 +223,8 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 				continue
 			case talksFirst:
 				fmt.Fprintf(std.Stdout, `{"type":"output","id":"early","stream":"stdout","seq":1,"text":"early"}`+"\n")
-				fmt.Fprintf(std.Stdout, `{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","input":{}}`+"\n")
+				fmt.Fprintf(std.Stdout,
+					`{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","input":{}}`+"\n")
 			}
 			fmt.Fprintf(std.Stdout, `{"type":"pong","n":%d}`+"\n", frame.N)
 		case frame.Type == entrypoint.TypeExecute && pinged && (lent == diesSilent || lent == diesOnceItSaid):
@@ -242,7 +244,8 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			took, _ := time.ParseDuration(length)
 			go func() {
 				if sleep(ctx, took) {
-					fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n", frame.ID)
+					fmt.Fprintf(std.Stdout,
+						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n", frame.ID)
 				}
 			}()
 		}

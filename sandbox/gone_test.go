@@ -27,7 +27,7 @@ func (m mortal) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	return m.scripted.Run(ctx, spec, std)
 }
 
-// TestEngineGoneBeforeTheCode holds that a run begins anew, once, where its engine was gone before
+// TestEngineGoneBeforeTheCode holds that a run begins again, once, where its engine was gone before
 // any code ran, and never later.
 func TestEngineGoneBeforeTheCode(t *testing.T) {
 	done := output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`
@@ -40,7 +40,8 @@ func TestEngineGoneBeforeTheCode(t *testing.T) {
 	}{
 		{"once", scripted{before: ready, after: done}, 1, sandbox.StatusOK, 2},
 		{"twice", scripted{before: ready, after: done}, 2, "", 2},
-		{"while the code runs", scripted{before: ready, after: output, err: &runtime.UnavailableError{Err: errors.New("it went away"), Gone: true}}, 0, sandbox.StatusEngine, 1},
+		{"while the code runs", scripted{before: ready, after: output,
+			err: &runtime.UnavailableError{Err: errors.New("it went away"), Gone: true}}, 0, sandbox.StatusEngine, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var deaths, runs atomic.Int64

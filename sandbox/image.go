@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -39,7 +40,7 @@ func (e *UnfitError) Unwrap() error { return e.Err }
 // Hint names the next step for a person.
 func (e *UnfitError) Hint() string { return e.Next }
 
-// findImage is the image that runs will have, by policy.
+// findImage returns the image that runs will have, by policy.
 func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Progress) (runtime.Image, error) {
 	i, err := s.present(ctx)
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Prog
 	return i, cmp.Or(pinned(i), suits(i, f))
 }
 
-// present is the first of the images that the engine has, or the zero value.
+// present returns the first of the images that the engine has, or the zero value.
 func (s *Sandbox) present(ctx context.Context) (runtime.Image, error) {
 	for _, ref := range s.cfg.Images {
 		i, ok, err := s.driver.FindImage(ctx, ref)
@@ -76,9 +77,9 @@ func (s *Sandbox) present(ctx context.Context) (runtime.Image, error) {
 	return runtime.Image{}, nil
 }
 
-// pinned is an error when the image was asked for by a digest and hasn't got it. The engine found
-// it under that name, so this can only be an engine that is wrong or lies, or a name that it takes
-// to mean something else.
+// pinned returns an error when the image was asked for by a digest and hasn't got it. The engine
+// found it under that name, so this can only be an engine that is wrong or lies, or a name that it
+// takes to mean something else.
 func pinned(i runtime.Image) error {
 	_, want, ok := strings.Cut(i.Ref, "@")
 	if !ok || i.Digest == want || i.ID == want {
@@ -102,8 +103,8 @@ func orNone(s string) string {
 // also are the architectures whose programs a machine runs beside its own.
 var also = map[string]string{"amd64": "386", "arm64": "arm"}
 
-// suits is an error when the image is made for another machine than the engine's. Emulation is no
-// way out: system call filters are written for the real machine.
+// suits returns an error when the image is made for another machine than the engine's. Emulation is
+// no way out: system call filters are written for the real machine.
 func suits(i runtime.Image, f runtime.Facts) error {
 	if i.Arch == "" || f.Arch == "" || i.Arch == f.Arch || also[f.Arch] == i.Arch {
 		return nil
@@ -114,4 +115,30 @@ func suits(i runtime.Image, f runtime.Facts) error {
 		Next: fmt.Sprintf("name an image for %s in MCP_BRIDGE_IMAGE, or remove this one and let it be pulled "+
 			"again: mcp-bridge image pull", f.Arch),
 	}
+}
+
+// strongProfile reports whether the engine itself denies what the guest's own filter would.
+func strongProfile(f runtime.Facts) bool { return f.Seccomp != "" && f.Seccomp != "engine" }
+
+// oldPython is what the guest says of a Python that it doesn't run on.
+var oldPython = regexp.MustCompile(`its Python is [0-9.]+, and [0-9.]+ or newer is needed`)
+
+// unfit returns what the end of a container that was never ready says against its image, in the
+// words of the engines and their runtimes; nil for nothing.
+func unfit(exit runtime.Exit, err error, stderr string) error {
+	text := stderr
+	if err != nil {
+		text += " " + err.Error()
+	}
+	text = strings.ToLower(text)
+	missing := strings.Contains(text, "not found") || strings.Contains(text, "no such file")
+	switch {
+	case strings.Contains(text, "exec format error"):
+		return errors.New("its programs are made for another architecture than this machine's")
+	case err != nil && strings.Contains(text, "python3") && missing, err == nil && exit.Code == 127:
+		return errors.New("there is no python3 on its PATH")
+	case oldPython.MatchString(stderr):
+		return errors.New(oldPython.FindString(stderr))
+	}
+	return nil
 }

@@ -52,7 +52,7 @@ func TestNoStandby(t *testing.T) {
 	})
 }
 
-// TestStandbyIdle: an idle bridge holds no container, and the next run begins anew.
+// TestStandbyIdle: an idle bridge holds no container, and the next run starts over.
 func TestStandbyIdle(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		for range 2 {
@@ -102,7 +102,7 @@ func TestStandbyChecked(t *testing.T) {
 	})
 }
 
-// TestStandbyIsStale: after the engine was looked at anew and has another image, no run gets the
+// TestStandbyIsStale: after the engine was looked at again and has another image, no run gets the
 // old one.
 func TestStandbyIsStale(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
@@ -113,7 +113,7 @@ func TestStandbyIsStale(t *testing.T) {
 			fl.broken = func() error { return errors.New("out of order") }
 		})
 		// Two runs at once: one takes the standby, the other finds the engine out of order, so that
-		// it is looked at anew.
+		// it is looked at again.
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
@@ -151,7 +151,7 @@ func TestCancelledByADeafStandby(t *testing.T) {
 	})
 }
 
-// TestNextReady: a run that finds as many containers as may be has the next that is ready, whoever
+// TestNextReady: a run that finds as many containers as may be has the next that is ready, whatever
 // it was started for.
 func TestNextReady(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxContainers = 2 },
@@ -165,12 +165,12 @@ func TestNextReady(t *testing.T) {
 		})
 }
 
-// TestLookedAtAnewOnce: runs that are cancelled while their containers start say nothing of the
+// TestLookedAtAgainOnce: runs that are cancelled while their containers start say nothing of the
 // engine.
-func TestLookedAtAnewOnce(t *testing.T) {
+func TestLookedAtAgainOnce(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")
-		fl.set(func() { fl.image = "second" }) // seen by whoever looks anew
+		fl.set(func() { fl.image = "second" }) // seen by the next look
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			if r, err := s.Run(ctx, sandbox.Request{Code: "1ms", Timeout: time.Minute}, hostFunc(echo)); err != nil ||
@@ -181,7 +181,7 @@ func TestLookedAtAnewOnce(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if r := call(t, s, "1ms"); !strings.HasSuffix(r.Stdout(), " first") {
-			t.Errorf("ran in %q: the engine was looked at anew", r.Stdout())
+			t.Errorf("ran in %q: the engine was looked at again", r.Stdout())
 		}
 	})
 }
@@ -339,9 +339,9 @@ func TestCancelledBehindThePing(t *testing.T) {
 	})
 }
 
-// TestNobodyReadsTheLog: a start that fails, and is told to a log that nobody reads, holds up no
+// TestLogThatIsNotRead: a start that fails, and is told to a log that is not read, holds up no
 // run.
-func TestNobodyReadsTheLog(t *testing.T) {
+func TestLogThatIsNotRead(t *testing.T) {
 	var open chan struct{} // of the bubble
 	change := func(c *sandbox.Config) {
 		open = make(chan struct{})

@@ -16,10 +16,9 @@ const prepareTimeout = 15 * time.Minute
 // machine is what a run needs to know about the engine: proof that it was reached, and the image it
 // has.
 type machine struct {
-	look   uint64 // which look at the engine found it
-	facts  runtime.Facts
-	image  runtime.Image
-	python Python
+	look  uint64 // which look at the engine found it
+	facts runtime.Facts
+	image runtime.Image
 }
 
 // preparation finds the engine and its image once for all who wait, and remembers success.
@@ -39,15 +38,14 @@ type preparing struct {
 	last    string              // of what they were told
 }
 
-// Look reaches the engine, starting it if it is at rest, and makes a fit image present, pulling it
-// if need be. It returns what was found: the engine, the image that runs would have, and the Python
-// in it. Concurrent callers and runs share one attempt, which ends when none of them waits any
-// more; a failure is not remembered. Errors are *runtime.UnavailableError, *runtime.ImageError and
-// *UnfitError, each with a hint, or the driver's own.
-func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, Python,
-	error) {
+// Look reaches the engine, starting it if it is at rest, and makes the image present, pulling it if
+// need be. It returns the engine and the image that runs would have. Concurrent callers and runs
+// share one attempt, which ends when none of them waits any more; a failure is not remembered.
+// Errors are *runtime.UnavailableError, *runtime.ImageError and *UnfitError, each with a hint, or
+// the driver's own.
+func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, error) {
 	m, err := s.prepareFor(ctx, nil, p)
-	return m.facts, m.image, m.python, err
+	return m.facts, m.image, err
 }
 
 // prepareFor is Look for a run that has a warm guest, or nil. With a warm guest of the machine that
@@ -170,18 +168,15 @@ func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (m machine, err
 	if m.facts, err = s.awake(ctx, p); err != nil {
 		return machine{}, err
 	}
-	s.reapSoon()
+	s.reap()
 	if m.image, err = s.findImage(ctx, m.facts, p); err != nil {
-		return machine{}, err
-	}
-	if m.python, err = s.probe(ctx, m.facts, m.image); err != nil {
 		return machine{}, err
 	}
 	m.look = s.looks.Add(1)
 	return m, nil
 }
 
-// awake is the engine's account of itself, after it was started if it was at rest.
+// awake returns the engine's account of itself, after it was started if it was at rest.
 func (s *Sandbox) awake(ctx context.Context, p runtime.Progress) (runtime.Facts, error) {
 	f, err := s.driver.Facts(ctx)
 	var rest *runtime.UnavailableError
@@ -206,7 +201,7 @@ func (s *Sandbox) forget(m machine) {
 	}
 }
 
-// found is what was found before, or nil.
+// found returns what was found before, or nil.
 func (s *Sandbox) found() *machine {
 	s.prepare.mu.Lock()
 	defer s.prepare.mu.Unlock()

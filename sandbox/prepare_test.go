@@ -3,13 +3,11 @@ package sandbox_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -24,7 +22,7 @@ func TestLocalImage(t *testing.T) {
 				return runtime.Image{Ref: ref, ID: "sha256:new", Arch: "amd64"}, nil
 			}}
 			s := prepareWith(t, e, func(c *sandbox.Config) { c.Images, c.Pull = []string{local}, policy })
-			_, i, _, err := s.Look(t.Context(), nil)
+			_, i, err := s.Look(t.Context(), nil)
 			var missing *runtime.ImageError
 			switch {
 			case images == nil && (!errors.As(err, &missing) || missing.Ref != local ||
@@ -77,7 +75,7 @@ func TestPullPolicy(t *testing.T) {
 				c.Images, c.Pull = []string{"first", "second"},
 					tt.policy
 			})
-			_, i, _, err := s.Look(t.Context(), nil)
+			_, i, err := s.Look(t.Context(), nil)
 			if tt.want == "" && (err != nil || i.ID != tt.id) {
 				t.Errorf("got %+v, %v; want id %s", i, err, tt.id)
 			}
@@ -103,9 +101,6 @@ func TestUnfit(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("d", 64)
 	pinnedRef := "python@" + digest
 	amd64 := runtime.Facts{Arch: "amd64"}
-	says := func(line string) func(runtime.Stdio) (runtime.Exit, error) {
-		return func(std runtime.Stdio) (runtime.Exit, error) { return probed(std, line) }
-	}
 	ends := func(exit runtime.Exit, stderr string, err error) func(runtime.Stdio) (runtime.Exit, error) {
 		return func(std runtime.Stdio) (runtime.Exit, error) {
 			fmt.Fprintln(std.Stderr, stderr)
@@ -126,8 +121,8 @@ func TestUnfit(t *testing.T) {
 		ref   string
 		image runtime.Image
 		facts runtime.Facts
-		probe func(runtime.Stdio) (runtime.Exit, error)
-		want  string // in the error; empty: none
+		ends  func(runtime.Stdio) (runtime.Exit, error) // nil: the image need not be run
+		want  string                                    // in the error; empty: none
 	}{
 		{"fit", "x", has("1"), amd64, nil, ""},
 		{"of the pinned digest", pinnedRef, right, amd64, nil, ""},
@@ -139,27 +134,26 @@ func TestUnfit(t *testing.T) {
 		{"of an architecture that runs there", "x", small, amd64, nil, ""},
 		{"of another architecture, as the kernel says", "x", has("1"), runtime.Facts{},
 			ends(runtime.Exit{Code: 1}, "exec /usr/bin/python3: exec format error", nil), "another architecture"},
-		{"without python, says crun", "x", has("1"), amd64, ends(runtime.Exit{}, "", errors.New("crun: executable file `python3` not found in $PATH: No such file or directory: OCI runtime attempted to invoke a command that was not found")), "no python3"},
-		{"without python, says runc", "x", has("1"), amd64, ends(runtime.Exit{}, "", errors.New(`runc create failed: unable to start container process: exec: "python3": executable file not found in $PATH`)), "no python3"},
+		{"without python, says crun", "x", has("1"), amd64, ends(runtime.Exit{}, "",
+			errors.New("crun: executable file `python3` not found in $PATH: No such file or directory: OCI "+
+				"runtime attempted to invoke a command that was not found")), "no python3"},
+		{"without python, says runc", "x", has("1"), amd64, ends(runtime.Exit{}, "",
+			errors.New(`runc create failed: unable to start container process: exec: "python3": executable file not found in $PATH`)), "no python3"},
 		{"without python, by code", "x", has("1"), amd64, ends(runtime.Exit{Code: 127}, "", nil), "no python3"},
-		{"with Python 3.9", "x", has("1"), amd64, says("3.9.19 1"),
-			"its Python is 3.9.19, and the guest needs 3.10"},
-		{"with Python 2", "x", has("1"), amd64, says("2.7.18 1"), "its Python is 2.7.18"},
-		{"with Python 4", "x", has("1"), amd64, says("4.0.0 1"), ""},
-		{"with something else", "x", has("1"), amd64, says("hello"), "did not start Python"},
+		{"with Python 3.9", "x", has("1"), amd64, ends(runtime.Exit{Code: 1},
+			"mcp-bridge guest: its Python is 3.9, and 3.10 or newer is needed", nil),
+			"its Python is 3.9, and 3.10 or newer is needed"},
 		{"with a Python that fails", "x", has("1"), amd64, ends(runtime.Exit{Code: 1}, "Fatal Python error", nil),
 			"Fatal Python error"},
-		{"without ctypes", "x", has("1"), amd64, says("3.12.0 0"), "no ctypes"},
-		{"without ctypes, under a strict profile", "x", has("1"), runtime.Facts{Arch: "amd64", Seccomp: "strict"},
-			says("3.12.0 0"), ""},
-		{"without ctypes, under the engine's own profile", "x", has("1"),
-			runtime.Facts{Arch: "amd64", Seccomp: "engine"}, says("3.12.0 0"), "no ctypes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := &engine{facts: tt.facts, images: map[string]runtime.Image{tt.ref: tt.image}, probe: tt.probe}
+			e := &engine{facts: tt.facts, images: map[string]runtime.Image{tt.ref: tt.image}, ends: tt.ends}
 			s := prepareWith(t, e, func(c *sandbox.Config) { c.Images = []string{tt.ref} })
 			err := look(s, t.Context(), nil)
+			if err == nil && tt.ends != nil {
+				_, err = s.Run(t.Context(), sandbox.Request{Code: "1", Timeout: time.Second}, nil)
+			}
 			if tt.want == "" {
 				if err != nil {
 					t.Errorf("got %v", err)
@@ -176,100 +170,11 @@ func TestUnfit(t *testing.T) {
 	t.Run("the engine fails", func(t *testing.T) {
 		// the words alone don't make it the image's fault
 		gone := &runtime.UnavailableError{Engine: "fake", Err: errors.New("python3 not found")}
-		e := &engine{images: map[string]runtime.Image{"any": has("1")}, probe: ends(runtime.Exit{}, "", gone)}
+		e := &engine{images: map[string]runtime.Image{"any": has("1")}, ends: ends(runtime.Exit{}, "", gone)}
 		var unfit *sandbox.UnfitError
-		if err := look(prepareWith(t, e, nil), t.Context(), nil); !errors.Is(err, gone) || errors.As(err, &unfit) {
+		_, err := prepareWith(t, e, nil).Run(t.Context(), sandbox.Request{Code: "1", Timeout: time.Second}, nil)
+		if !errors.Is(err, gone) || errors.As(err, &unfit) {
 			t.Errorf("got %v, want the engine's error", err)
-		}
-	})
-}
-
-// TestProbeIsRemembered: good answers on disk, bad ones until the end, and none where it may have
-// been the engine's fault.
-func TestProbeIsRemembered(t *testing.T) {
-	fresh := func() *engine { return &engine{images: map[string]runtime.Image{"any": has("1")}} }
-	prepare := func(t *testing.T, e *engine, dir string) (sandbox.Python, error) {
-		t.Helper()
-		s := prepareWith(t, e, func(c *sandbox.Config) { c.CacheDir = dir })
-		_, _, p, err := s.Look(t.Context(), nil)
-		if cerr := s.Close(); cerr != nil {
-			t.Error(cerr)
-		}
-		return p, err
-	}
-	t.Run("on disk", func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "new", "mcp-bridge")
-		for i, want := range []int{1, 0} {
-			e := fresh()
-			if p, err := prepare(t, e, dir); err != nil || p != (sandbox.Python{Version: "3.12.1", Ctypes: true}) ||
-				e.count("run") != want {
-				t.Errorf("bridge %d: got %+v, %v after %d probes, want %d", i, p, err, e.count("run"), want)
-			}
-		}
-		path := filepath.Join(dir, "images.json")
-		if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
-			t.Errorf("%v, %v", fi, err)
-		}
-		if names, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(names) != 1 {
-			t.Errorf("got %v, %v; want one file", names, err)
-		}
-		e := fresh()
-		e.images["any"] = has("2") // the name means another one now
-		if _, err := prepare(t, e, dir); err != nil || e.count("run") != 1 {
-			t.Errorf("another image: %v after %d probes", err, e.count("run"))
-		}
-		for name, garbage := range map[string]string{
-			"no JSON": "{", "another type": "[1]", "empty": "", "null": "null",
-			"too old":    `{"fake ` + has("1").ID + `":{"python":"3.2.1"}}`,
-			"no version": `{"fake ` + has("1").ID + `":{"version":"../../etc"}}`,
-			"huge":       `{"x":"` + strings.Repeat("x", 1<<20) + `"}`,
-		} {
-			if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			e := fresh()
-			if _, err := prepare(t, e, dir); err != nil || e.count("run") != 1 {
-				t.Errorf("%s: %v after %d probes", name, err, e.count("run"))
-			}
-		}
-	})
-	t.Run("where nothing can be written", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := prepare(t, fresh(), file); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("bad answers", func(t *testing.T) {
-		dir := t.TempDir()
-		e := fresh()
-		e.probe = func(std runtime.Stdio) (runtime.Exit, error) { return probed(std, "3.8.0 1") }
-		s := prepareWith(t, e, func(c *sandbox.Config) { c.CacheDir = dir })
-		for range 3 {
-			if err := look(s, t.Context(), nil); err == nil {
-				t.Error("no error")
-			}
-		}
-		if n := e.count("run"); n != 1 {
-			t.Errorf("%d probes, want 1", n)
-		}
-		if _, err := os.Stat(filepath.Join(dir, "images.json")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a bad answer was written down: %v", err)
-		}
-	})
-	t.Run("the engine's failures", func(t *testing.T) {
-		e := fresh()
-		e.probe = func(runtime.Stdio) (runtime.Exit, error) { return runtime.Exit{}, errors.New("storage is busy") }
-		s := prepareWith(t, e, nil)
-		for range 3 {
-			if err := look(s, t.Context(), nil); err == nil {
-				t.Error("no error")
-			}
-		}
-		if n := e.count("run"); n != 3 {
-			t.Errorf("%d probes, want 3", n)
 		}
 	})
 }
@@ -350,9 +255,6 @@ func TestEngineThatWentAway(t *testing.T) {
 		}
 		e.set(func(e *engine) { e.away = false })
 	}
-	if n := e.count("run"); n != 1 {
-		t.Errorf("%d probes of the same image, want 1", n)
-	}
 	if err := look(s, t.Context(), nil); err != nil {
 		t.Error(err)
 	}
@@ -360,7 +262,7 @@ func TestEngineThatWentAway(t *testing.T) {
 		e.facts.Endpoint, e.images = "elsewhere",
 			map[string]runtime.Image{"any": has("2")}
 	})
-	if f, i, _, err := s.Look(t.Context(), nil); err != nil || f.Endpoint != "elsewhere" || i.ID != has("2").ID {
+	if f, i, err := s.Look(t.Context(), nil); err != nil || f.Endpoint != "elsewhere" || i.ID != has("2").ID {
 		t.Errorf("another engine: got %+v, %+v, %v", f, i, err)
 	}
 }

@@ -14,30 +14,25 @@ import (
 const progressSpacing = 50 * time.Millisecond
 
 // progress passes on how far one call is. Of what is told in between, the latest counts, so a
-// server that floods holds up nothing and fills no memory. The goroutine that sends begins with the
-// first report.
+// server that floods holds up nothing and fills no memory. A goroutine sends while there is news.
 type progress struct {
 	id   string
 	ctx  context.Context // the call's
 	send func(ctx context.Context, frame entrypoint.Progress)
 	run  func(func()) // f in the background of the run
 
-	wake  chan struct{} // there is news
-	stop  chan struct{} // closed by finish
-	ended chan struct{} // closed when the goroutine has ended
+	stop    chan struct{}  // closed by finish
+	sending sync.WaitGroup // the goroutine
 
-	mu      sync.Mutex
-	latest  *Progress // not sent yet
-	started bool
-	over    bool
+	mu     sync.Mutex
+	latest *Progress // not sent yet
+	busy   bool      // the goroutine will see it
+	over   bool
 }
 
 func newProgress(ctx context.Context, id string, run func(func()),
 	send func(context.Context, entrypoint.Progress)) *progress {
-	return &progress{
-		id: id, ctx: ctx, send: send, run: run,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
-	}
+	return &progress{id: id, ctx: ctx, send: send, run: run, stop: make(chan struct{})}
 }
 
 // tell takes a report. It never blocks.
@@ -48,13 +43,10 @@ func (p *progress) tell(r Progress) {
 		return
 	}
 	p.latest = &r
-	if !p.started {
-		p.started = true
+	if !p.busy {
+		p.busy = true
+		p.sending.Add(1)
 		p.run(p.pass)
-	}
-	select {
-	case p.wake <- struct{}{}:
-	default: // it will be seen anyway
 	}
 }
 
@@ -62,49 +54,37 @@ func (p *progress) tell(r Progress) {
 func (p *progress) finish() {
 	p.mu.Lock()
 	p.over = true
-	started := p.started
 	p.mu.Unlock()
-	if started {
-		close(p.stop)
-		<-p.ended
-	}
+	close(p.stop)
+	p.sending.Wait()
 }
 
 func (p *progress) pass() {
-	defer close(p.ended)
+	defer p.sending.Done()
 	for {
-		select {
-		case <-p.wake:
-		case <-p.stop:
-			p.flush()
+		p.mu.Lock()
+		r := p.latest
+		p.latest, p.busy = nil, r != nil
+		p.mu.Unlock()
+		if r == nil {
 			return
 		}
-		p.flush()
+		if p.ctx.Err() == nil {
+			p.send(p.ctx, entrypoint.Progress{
+				Type: entrypoint.TypeProgress, CallID: p.id, Progress: r.Progress, Total: r.Total,
+				Message: cut(r.Message, entrypoint.MaxProgressText),
+			})
+		}
 		spacing := time.NewTimer(progressSpacing)
 		select {
 		case <-spacing.C:
 		case <-p.stop:
 			spacing.Stop()
-			p.flush()
-			return
 		}
 	}
 }
 
-func (p *progress) flush() {
-	p.mu.Lock()
-	r := p.latest
-	p.latest = nil
-	p.mu.Unlock()
-	if r != nil && p.ctx.Err() == nil {
-		p.send(p.ctx, entrypoint.Progress{
-			Type: entrypoint.TypeProgress, CallID: p.id, Progress: r.Progress, Total: r.Total,
-			Message: cut(r.Message, entrypoint.MaxProgressText),
-		})
-	}
-}
-
-// cut is the first n bytes of s or a little less, so that no character is cut.
+// cut returns the first n bytes of s or a little less, so that no character is cut.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

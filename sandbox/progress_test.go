@@ -31,7 +31,7 @@ func (s *sent) count() int {
 	return len(s.frames)
 }
 
-// TestProgressIsBounded: of reports without measure so many are sent a second, in order, and the
+// TestProgressIsBounded: of any number of reports a few are sent a second, in order, and the
 // last of all before finish returns.
 func TestProgressIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestProgressOfNothing(t *testing.T) {
 	p.tell(Progress{})
 }
 
-// TestProgressOfACancelledCall: nobody listens to it any more.
+// TestProgressOfACancelledCall: it is not listened to any more.
 func TestProgressOfACancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sent

@@ -72,7 +72,7 @@ func (w *storm) blow(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 	w.t, w.s, w.fl = t, s, fl
 	chance := rand.New(rand.NewPCG(w.r.Uint64(), 0)) // under the fleet's lock
 	fl.set(func() {
-		fl.image, fl.removed, fl.beside = "image-0", true, fl.startTime
+		fl.image, fl.removed, fl.compiles = "image-0", true, fl.startTime
 		fl.broken = func() error {
 			if chance.IntN(100) < w.failing {
 				return errOutOfOrder

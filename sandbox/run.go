@@ -110,7 +110,10 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 		if n.prepared && (errors.As(err, new(*runtime.ImageError)) || isGone(err)) {
 			// The image was removed, or the engine ended, since it was found. No code has run: an
 			// error comes only where the guest has not been given its execute.
-			if n, err = n.again(ctx); err != nil {
+			n.mu.Lock()
+			n.over = false
+			n.mu.Unlock()
+			if err := n.rejoin(ctx); err != nil {
 				return notBegun(r.ID), nil
 			}
 			return n.attempt(ctx)
@@ -140,6 +143,9 @@ func (s *Sandbox) check(r *Request) error {
 	}
 	if r.Queued == nil {
 		r.Queued = func() {}
+	}
+	if r.Clock == nil {
+		r.Clock = &Clock{}
 	}
 	if r.Progress == nil {
 		r.Progress = func(string) {}
@@ -175,7 +181,7 @@ func (n *session) admitted(ctx context.Context, do func() (Result, error)) (Resu
 	return do()
 }
 
-// notBegun is the Result of a run that was cancelled before it had a guest.
+// notBegun returns the Result of a run that was cancelled before it had a guest.
 func notBegun(id string) Result {
 	return Result{ID: id, Status: StatusCancelled, ExitCode: -1,
 		Message: "The run was cancelled before it began."}
@@ -256,14 +262,6 @@ func (n *session) acquire(ctx context.Context, order []byte) (*guest, error) {
 			return nil, err
 		}
 	}
-}
-
-// again returns a session for a second attempt, which has room for a container. The error is ctx's.
-func (n *session) again(ctx context.Context) (*session, error) {
-	second := newSession(n.sandbox, n.req, n.host)
-	second.ticket, second.machine, second.inputs = n.ticket, n.machine, n.inputs
-	second.prepared, second.queued, second.preparing = true, n.queued, n.preparing
-	return second, second.rejoin(ctx)
 }
 
 // rejoin waits until the run may have another container. The error is ctx's.

@@ -171,10 +171,10 @@ type Took struct {
 	Total    time.Duration // all of it, without the removal of a container whose code had ended
 }
 
-// Stdout is everything kept of standard output.
+// Stdout returns everything kept of standard output.
 func (r Result) Stdout() string { return r.stream("stdout") }
 
-// Stderr is everything kept of standard error.
+// Stderr returns everything kept of standard error.
 func (r Result) Stderr() string { return r.stream("stderr") }
 
 func (r Result) stream(name string) string {
@@ -195,10 +195,6 @@ type Config struct {
 	Images []string
 	Pull   PullPolicy // empty means PullMissing
 
-	// CacheDir is where it is remembered which images were found to have a fit Python; empty for
-	// nowhere.
-	CacheDir string
-
 	User   string // "uid:gid"
 	Limits runtime.Limits
 	Owner  runtime.Owner
@@ -218,7 +214,7 @@ type Config struct {
 	QueueTimeout time.Duration
 
 	// MaxContainers are alive at a time, those included that are warm, on their way to their end or
-	// compile the guest. What tries the Python of an image that isn't known yet isn't counted.
+	// compile the guest.
 	MaxContainers int
 
 	// Standby is how many containers are kept warm; 0 for none. They are started after the first
@@ -249,7 +245,6 @@ type Sandbox struct {
 	filesHeld   atomic.Int64 // bytes of the files of all runs under way
 	resultsHeld atomic.Int64 // and of results that their code has not taken
 
-	probes   probes
 	compiled compiled
 
 	admission admission
@@ -257,8 +252,7 @@ type Sandbox struct {
 
 	mu     sync.Mutex
 	closed bool
-	reaper chan struct{}  // full when it is to look at once; nil before it runs
-	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaper and the pool
+	runs   sync.WaitGroup // runs, preparations, containers on their way to their end, the reaping and the pool
 
 	life context.Context // ends with Close: of what belongs to no call
 	end  context.CancelFunc

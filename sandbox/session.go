@@ -39,7 +39,7 @@ type session struct {
 	heard atomic.Int64 // when the last frame came, in Unix nanoseconds
 
 	mu      sync.Mutex
-	clock   *clock
+	clock   *Clock // nil until the code has begun
 	stopped stoppage
 	waited  string // what calls were under way when the deadline came
 	over    bool
@@ -60,7 +60,7 @@ func newSession(s *Sandbox, r Request, h Host) *session {
 
 func (n *session) background(f func()) { n.wg.Go(f) }
 
-// order is the execute frame of the run, as a line.
+// order returns the execute frame of the run, as a line.
 func (n *session) order() ([]byte, error) {
 	providers := n.req.Providers
 	if providers == nil {
@@ -89,8 +89,8 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 		n.executed = time.Now()
 	}
 	n.mu.Lock()
-	n.clock = startClock(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
-	n.req.Clock.set(n.clock)
+	n.clock = n.req.Clock
+	n.clock.start(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
 	n.mu.Unlock()
 	n.background(func() {
 		if sent.IsZero() {
@@ -174,13 +174,13 @@ func (n *session) cancelWithin(since time.Time) {
 	})
 }
 
-// stopClock is for when no frame comes any more: from now on nothing can be stopped.
+// stopClock ends the clock when no frame comes any more: from now on nothing can be stopped.
 func (n *session) stopClock() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.over = true
 	if n.clock != nil {
-		n.clock.stop()
+		n.clock.end()
 	}
 }
 

@@ -25,7 +25,7 @@ const ageSlack = 30 * time.Second
 // stacks and allocator arenas, which reserve far more than they use.
 const asSlack = 64 << 20
 
-// environment is all that a guest is given, the same for every run of every user.
+// environment returns all that a guest is given, the same for every run of every user.
 func environment() []string {
 	return []string{
 		"HOME=/workspace",
@@ -41,7 +41,7 @@ func environment() []string {
 	}
 }
 
-// spec is the policy: what every container gets.
+// spec returns the policy: what every container gets.
 func (s *Sandbox) spec(image string) runtime.Spec {
 	return runtime.Spec{
 		Image:   image,
@@ -55,7 +55,7 @@ func (s *Sandbox) spec(image string) runtime.Spec {
 	}
 }
 
-// writable are the directories that code may write to, beside /dev/shm.
+// writable returns the directories that code may write to, beside /dev/shm.
 func writable() []runtime.Tmpfs {
 	return []runtime.Tmpfs{
 		{Path: "/ipc", Size: ipcSize, Mode: 0o1777},
@@ -64,8 +64,8 @@ func writable() []runtime.Tmpfs {
 	}
 }
 
-// maxAge has room for the start, for what the code waits for off its clock, and for the time that a
-// guest may wait for its run.
+// maxAge returns an age with room for the start, for what the code waits for off its clock, and for
+// the time that a guest may wait for its run.
 func maxAge(cfg Config) time.Duration {
 	age := cfg.StartTimeout + cfg.patience() + cfg.MaxTimeout + ageSlack
 	if cfg.Standby > 0 {
@@ -76,7 +76,7 @@ func maxAge(cfg Config) time.Duration {
 
 func (c Config) patience() time.Duration { return cmp.Or(c.Patience, c.StartTimeout) }
 
-// options are the bounds that the guest keeps by itself: the constants, and whatever the engine
+// options returns the bounds that the guest keeps by itself: the constants, and whatever the engine
 // doesn't enforce.
 func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 	limits := s.cfg.Limits
@@ -108,5 +108,5 @@ func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 	return o
 }
 
-// wholeCores is a share of the processors as cores to be bound to; 0 for all of them.
+// wholeCores returns a share of the processors as cores to be bound to; 0 for all of them.
 func wholeCores(cpus float64) int { return int(math.Ceil(cpus)) }

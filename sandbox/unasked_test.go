@@ -19,7 +19,7 @@ type curious struct {
 
 func (c curious) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	exit, err := c.scripted.Run(ctx, spec, std)
-	if !isProbe(spec) {
+	if !isCompiler(spec) {
 		_, _ = io.Copy(io.Discard, std.Stdin)
 		c.needed <- std.NeedsExit()
 	}

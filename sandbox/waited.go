@@ -14,8 +14,8 @@ import (
 // maxWaited is how many calls the message of a run that was out of time names.
 const maxWaited = 3
 
-// longest are the calls that have been under way for longest, at most limit of them, and how many
-// there are in all.
+// longest returns the calls that have been under way for longest, at most limit of them, and how
+// many there are in all.
 func (u *underWay) longest(limit int) (calls []pendingCall, all int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -25,8 +25,8 @@ func (u *underWay) longest(limit int) (calls []pendingCall, all int) {
 	return calls[:min(limit, len(calls))], len(calls)
 }
 
-// waitedFor says, to stand behind "its time limit", which calls had no result when the time was up,
-// longest first.
+// waitedFor returns, to stand behind "its time limit", which calls had no result when the time was
+// up, longest first.
 func (u *underWay) waitedFor(providers []entrypoint.Provider) string {
 	calls, all := u.longest(maxWaited)
 	now := time.Now()
@@ -43,8 +43,8 @@ func (u *underWay) waitedFor(providers []entrypoint.Provider) string {
 	return ", while it waited for " + strings.Join(named, ", ")
 }
 
-// name is how the code writes the tool. What no provider and no tool can be called is not repeated:
-// the code may have said anything.
+// name returns how the code writes the tool. What no provider and no tool can be called is not
+// repeated: the code may have said anything.
 func (c pendingCall) name(providers []entrypoint.Provider) string {
 	object := ""
 	if c.provider == entrypoint.RuntimeProvider {
@@ -67,7 +67,7 @@ func (c pendingCall) name(providers []entrypoint.Provider) string {
 // maxAlias is bytes of a tool's name that is shown.
 const maxAlias = 128
 
-// isAlias tells whether s has the form of a name that entrypoint.Aliases gives.
+// isAlias reports whether s has the form of a name that entrypoint.Aliases gives.
 func isAlias(s string) bool {
 	return s != "" && len(s) <= maxAlias && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }

@@ -4,16 +4,16 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
 // daemon is a dockerd that scripts/with-engine starts again when it was killed, but not before it
@@ -41,17 +41,32 @@ func newDaemon(t *testing.T) daemon {
 // kill kills the process of that program, of which there is one.
 func (d daemon) kill(program string) {
 	d.t.Helper()
-	var found []guard.Other
-	for o := range guard.Others {
-		if o.Program() == program && o.Ours() {
-			found = append(found, o)
+	var found []int
+	namespace, _ := os.Readlink("/proc/self/ns/pid")
+	for _, pid := range running(program) {
+		if its, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid)); err == nil && its == namespace {
+			found = append(found, pid)
 		}
 	}
 	if len(found) != 1 {
 		d.t.Fatalf("there are %d processes of %s, want 1", len(found), program)
 	}
-	must(d.t, found[0].Signal(syscall.SIGKILL))
-	withinTime(d.t, time.Minute, program+" has ended", func() bool { return !found[0].Alive() })
+	must(d.t, syscall.Kill(found[0], syscall.SIGKILL))
+	withinTime(d.t, time.Minute, program+" has ended", func() bool {
+		return !slices.Contains(running(program), found[0])
+	})
+}
+
+// running returns the processes that execute a program of that name. One that has ended does not.
+func running(program string) (found []int) {
+	links, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, link := range links {
+		if path, err := os.Readlink(link); err == nil && filepath.Base(path) == program {
+			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
+			found = append(found, pid)
+		}
+	}
+	return found
 }
 
 // away keeps dockerd from coming back.
@@ -75,13 +90,11 @@ func (d daemon) back() {
 // shims are the processes beside containers, which go on without dockerd, and those of the
 // containers.
 func shims(ids []string) (shims, inside []int) {
-	for o := range guard.Others {
-		if o.Program() != "containerd-shim-runc-v2" {
-			continue
-		}
+	for _, pid := range running("containerd-shim-runc-v2") {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		for _, id := range ids {
-			if slices.ContainsFunc(o.Args(), func(arg string) bool { return strings.HasPrefix(arg, id) }) {
-				shims, inside = append(shims, o.PID), append(inside, childrenOf(o.PID)...)
+			if strings.Contains(string(line), "\x00"+id) {
+				shims, inside = append(shims, pid), append(inside, childrenOf(pid)...)
 			}
 		}
 	}

@@ -254,7 +254,7 @@ func (d *doctor) image(ctx context.Context) bool {
 		d.say(toKnow, "image", first+" is not here yet", "it is pulled now",
 			"where no registry is reached: mcp-bridge image build")
 	}
-	_, i, python, err := d.sandbox.Look(ctx, d.progress)
+	_, i, err := d.sandbox.Look(ctx, d.progress)
 	var unfit *sandbox.UnfitError
 	if errors.As(err, &unfit) {
 		d.say(fine, "image", imageLine(unfit.Image), "", "")
@@ -266,13 +266,6 @@ func (d *doctor) image(ctx context.Context) bool {
 		return false
 	}
 	d.say(fine, "image", imageLine(i), pinMeaning(i), "")
-	if !python.Ctypes {
-		d.say(toKnow, "python", python.Version+", without ctypes",
-			"the guest can't install its own filter of system calls; the engine's strict one holds", "use an "+
-				"image whose Python has ctypes: MCP_BRIDGE_IMAGE")
-		return true
-	}
-	d.say(fine, "python", python.Version, "", "")
 	return true
 }
 
@@ -297,6 +290,9 @@ func (d *doctor) tryRun(ctx context.Context) bool {
 	r, err := d.bridge.RunDirect(ctx, bridge.Direct{Code: "import sys; print(sys.version.split()[0])",
 		Servers: []string{}, Progress: d.progress})
 	switch {
+	case errors.As(err, new(*sandbox.UnfitError)):
+		d.trouble("python", err, "no code can be run in it")
+		return false
 	case err != nil:
 		d.trouble("run", err, "no code can be run")
 		return false
@@ -305,6 +301,7 @@ func (d *doctor) tryRun(ctx context.Context) bool {
 		d.say(broken, "run", strings.TrimSpace(found), "no code can be run", "try another image: MCP_BRIDGE_IMAGE")
 		return false
 	}
+	d.say(fine, "python", strings.TrimSpace(r.Result.Stdout()), "", "")
 	const check = "guest filter"
 	switch {
 	case r.Result.Unfiltered:

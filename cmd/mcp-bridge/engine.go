@@ -32,17 +32,8 @@ func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, er
 	}
 	e := engines{cfg: cfg, hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: cfg.OCIRuntime}, guard: g,
 		log: log}
-	d := detect.Config{Candidates: e.candidates(), Log: log}
-	if isURL(cfg.Runtime) {
-		// Podman answers to docker's client too, so docker's is taken only where podman's has been
-		// told that this is none.
-		d.Settle, d.Patience = urlPatience, urlPatience
-	}
-	return detect.New(d), nil
+	return detect.New(detect.Config{Candidates: e.candidates(), Log: log}), nil
 }
-
-// urlPatience is for the one engine that was named; there is no other to fall back on.
-const urlPatience = 10 * time.Second
 
 // candidates returns them in order of preference.
 func (e engines) candidates() []detect.Candidate {
@@ -51,7 +42,7 @@ func (e engines) candidates() []detect.Candidate {
 		return []detect.Candidate{e.podman(os.Getenv("CONTAINER_HOST"))}
 	case endpoint == "docker":
 		return []detect.Candidate{e.docker("")}
-	case strings.HasPrefix(endpoint, "npipe:"): // podman's pipe on Windows speaks docker's language too
+	case strings.HasPrefix(endpoint, "npipe:"): // which podman's bindings don't speak
 		return []detect.Candidate{e.docker(endpoint)}
 	case endpoint != "":
 		return []detect.Candidate{e.podman(endpoint), e.docker(endpoint)}

@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
-	"slices"
 	"strings"
 
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
@@ -21,7 +20,7 @@ type fakeEngine struct {
 	image    runtime.Image
 	missing  bool // it has no image
 	pullErr  error
-	probe    string // answers the probe; empty: Python does
+	says     string // what the guest says before it ends
 	end      runtime.Exit
 	endErr   error // of a run; with end it doesn't take place
 	orphans  []runtime.Orphan
@@ -83,13 +82,9 @@ func (e *fakeEngine) PullImage(_ context.Context, ref string, p runtime.Progress
 }
 
 func (e *fakeEngine) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	probe := !slices.Equal(s.Command, entrypoint.Boot())
-	switch {
-	case probe && e.probe != "":
-		_, err := io.WriteString(std.Stdout, e.probe)
-		return runtime.Exit{}, err
-	case !probe && (e.end != runtime.Exit{} || e.endErr != nil):
-		return e.end, e.endErr
+	if (e.end != runtime.Exit{} || e.endErr != nil) {
+		_, err := io.WriteString(std.Stderr, e.says)
+		return e.end, errors.Join(e.endErr, err)
 	}
 	return e.Local.Run(ctx, s, std)
 }

@@ -63,9 +63,6 @@ func TestRunOnEngine(t *testing.T) {
 func TestURLOnEngine(t *testing.T) {
 	needTime(t)
 	name, socket := anyEngine(t), engineSocket(t)
-	if os.Getenv("MCP_BRIDGE_TEST_ENGINE") == "podman-compat" {
-		name = "podman" // it imitates docker only for who doesn't know
-	}
 	r := doctorSays(t, "MCP_BRIDGE_RUNTIME=unix://"+socket)
 	if !r.Works || !find(r.Rows, row{"engine " + name, fine, socket, "chosen", ""}) {
 		t.Errorf("got %+v", r)

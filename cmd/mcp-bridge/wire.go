@@ -170,10 +170,9 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		standby = int(c.Standby)
 	}
 	return sandbox.Config{
-		Images:   c.images(),
-		Pull:     sandbox.PullPolicy(c.Pull),
-		CacheDir: cacheDir(),
-		User:     c.ContainerUser,
+		Images: c.images(),
+		Pull:   sandbox.PullPolicy(c.Pull),
+		User:   c.ContainerUser,
 		Limits: runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs,
 			NoFile: openFiles(), Shm: shmSize},
 		Owner:         runtime.Self(),

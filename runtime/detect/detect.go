@@ -19,15 +19,17 @@
 //
 // A driver that was chosen once stays open until Close, also when its engine goes away and another
 // one is chosen: it may owe the removal of containers, which it pays once the engine is back. The
-// next search asks the same driver again.
+// next search asks the same driver again. One that was passed over is closed.
 package detect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,17 +72,29 @@ type Verdict struct {
 // Driver is a runtime.Driver, and a runtime.Starter and runtime.ImageImporter where the chosen
 // engine's is. It is safe for concurrent use.
 type Driver struct {
-	cfg Config
-	log *slog.Logger
+	cfg     Config
+	log     *slog.Logger
+	turn    chan struct{}   // full while a caller searches or starts an engine
+	life    context.Context //nolint:containedctx // ends with Close, and with it searches and starts
+	end     context.CancelFunc
+	closing sync.WaitGroup // drivers that were passed over
 
 	mu       sync.Mutex
+	open     []*engine // by candidate: chosen once, or at rest; nil for none
 	chosen   *engine   // nil until one was chosen, and after it was lost
 	resting  *engine   // the preferred one of those at rest, when nothing else runs
-	kept     []*engine // by candidate: the one that was chosen once, or is at rest; nil for none
 	verdicts []Verdict
-	going    *search
+	searches int   // that came to an end
+	err      error // of the last of them
 	closed   bool
-	work     sync.WaitGroup // searches, and drivers that are being closed
+}
+
+// engine is a candidate's driver.
+type engine struct {
+	runtime.Driver
+	name  string
+	index int  // of the candidate
+	used  bool // it was chosen once
 }
 
 var (
@@ -93,41 +107,37 @@ var errClosed = errors.New("the driver is closed")
 
 // New touches nothing yet; the engine is chosen at first use.
 func New(cfg Config) *Driver {
-	if cfg.Settle == 0 {
-		cfg.Settle = defaultSettle
+	cfg.Settle = cmp.Or(cfg.Settle, defaultSettle)
+	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
+	cfg.OS = cmp.Or(cfg.OS, goruntime.GOOS)
+	d := &Driver{
+		cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), turn: make(chan struct{}, 1),
+		open: make([]*engine, len(cfg.Candidates)),
 	}
-	if cfg.Patience == 0 {
-		cfg.Patience = defaultPatience
-	}
-	if cfg.OS == "" {
-		cfg.OS = goruntime.GOOS
-	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Driver{cfg: cfg, log: log, kept: make([]*engine, len(cfg.Candidates))}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d
 }
 
-// Name is the chosen engine's; before the choice it is the only candidate's, or "engine" where
-// there are several.
+// Name returns the chosen engine's; before the choice the only candidate's, or "engine" where there
+// are several.
 func (d *Driver) Name() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case d.chosen != nil:
-		return d.cfg.Candidates[d.chosen.index].Name
+		return d.chosen.name
 	case len(d.cfg.Candidates) == 1:
 		return d.cfg.Candidates[0].Name
 	}
 	return "engine"
 }
 
-// Verdicts are what became of each candidate in the last search, in order; none before the first.
+// Verdicts returns what became of each candidate in the last search, in order; none before the
+// first.
 func (d *Driver) Verdicts() []Verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return append([]Verdict(nil), d.verdicts...)
+	return slices.Clone(d.verdicts)
 }
 
 // Survey chooses as any first use does, and then waits until every candidate has answered, up to
@@ -137,7 +147,7 @@ func (d *Driver) Survey(ctx context.Context) (runtime.Facts, error) {
 	if err != nil {
 		return runtime.Facts{}, err
 	}
-	return checked(d, e, func(e runtime.Driver) (runtime.Facts, error) { return e.Facts(ctx) })
+	return on(d, e, func(e runtime.Driver) (runtime.Facts, error) { return e.Facts(ctx) })
 }
 
 // Facts implements runtime.Driver; it is the call that chooses.
@@ -187,7 +197,7 @@ func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Or
 	if err != nil {
 		return nil, err
 	}
-	return checked(d, e, func(e runtime.Driver) ([]runtime.Orphan, error) { return e.Orphans(ctx, owner) })
+	return on(d, e, func(e runtime.Driver) ([]runtime.Orphan, error) { return e.Orphans(ctx, owner) })
 }
 
 // Remove implements runtime.Driver; like Orphans it doesn't look for an engine.
@@ -196,26 +206,26 @@ func (d *Driver) Remove(ctx context.Context, ids ...string) error {
 	if err != nil {
 		return err
 	}
-	_, err = checked(d, e, func(e runtime.Driver) (struct{}, error) { return struct{}{}, e.Remove(ctx, ids...) })
+	_, err = on(d, e, func(e runtime.Driver) (struct{}, error) { return struct{}{}, e.Remove(ctx, ids...) })
 	return err
 }
 
 // Start implements runtime.Starter: it starts the engine that Facts has called dormant, and chooses
-// it.
+// it. Those who look for an engine meanwhile wait for that.
 func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {
-	d.mu.Lock()
-	e := d.chosen
-	if e == nil {
-		e = d.resting
+	ctx, done, err := d.take(ctx)
+	if err != nil {
+		return err
 	}
-	if e == nil || d.closed {
-		d.mu.Unlock()
+	defer done()
+	d.mu.Lock()
+	e := cmp.Or(d.chosen, d.resting)
+	d.mu.Unlock()
+	if e == nil {
 		return &runtime.UnavailableError{Err: errors.New("none is at rest that could be started")}
 	}
-	d.hold(e)
-	d.mu.Unlock()
-	_, err := checked(d, e, func(drv runtime.Driver) (f runtime.Facts, err error) {
-		begin := time.Now()
+	begin := time.Now()
+	_, err = on(d, e, func(drv runtime.Driver) (f runtime.Facts, err error) {
 		if s, ok := drv.(runtime.Starter); ok {
 			err = s.Start(ctx, p)
 		}
@@ -242,38 +252,64 @@ func (d *Driver) started(e *engine, f runtime.Facts, err error, took time.Durati
 	d.resting = nil
 	if err == nil {
 		v.Facts, v.Endpoint, v.Chosen = f, f.Endpoint, true
-		d.choose(e)
-	} else if !e.used {
-		d.kept[e.index] = nil
-		d.retire(e)
+		d.chosen, e.used = e, true
 	}
 }
 
-// Close closes the drivers, ends searches under way, and waits for calls under way.
+// Close ends searches under way and closes the drivers. Calls under way must have ended before.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	d.closed = true
-	if d.going != nil {
-		d.going.cancel()
-	}
-	d.chosen, d.resting = nil, nil
-	var idle []*engine
-	for i, e := range d.kept {
-		if e == nil {
-			continue
-		}
-		d.kept[i] = nil
-		if e.users == 0 {
-			idle = append(idle, e) // here, so that what its Close says is heard
-		} else {
-			d.retire(e)
-		}
-	}
 	d.mu.Unlock()
+	d.end()
+	d.turn <- struct{}{} // once no search is under way
+	defer func() { <-d.turn }()
+	d.closing.Wait()
 	var errs []error
-	for _, e := range idle {
-		errs = append(errs, e.Close())
+	for i, e := range d.open {
+		if e != nil {
+			errs = append(errs, e.Close())
+			d.open[i] = nil
+		}
 	}
-	d.work.Wait()
 	return errors.Join(errs...)
+}
+
+// use runs f on the engine in use, choosing one if there is none.
+func use[T any](ctx context.Context, d *Driver, f func(runtime.Driver) (T, error)) (T, error) {
+	e, err := d.acquire(ctx, false)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return on(d, e, f)
+}
+
+// on runs f on an engine. One that turns out to be away is given up, so that the next use searches
+// again; its driver is kept, since what the engine still has of ours is the driver's to remove.
+func on[T any](d *Driver, e *engine, f func(runtime.Driver) (T, error)) (T, error) {
+	v, err := f(e.Driver)
+	var gone *runtime.UnavailableError
+	if errors.As(err, &gone) && !gone.Dormant { // one at rest is still there, to be started
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.chosen == e {
+			d.chosen = nil
+			d.verdicts[e.index].Chosen, d.verdicts[e.index].Err = false, err
+		}
+	}
+	return v, err
+}
+
+// current returns the engine in use; it never searches.
+func (d *Driver) current() (*engine, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return nil, &runtime.UnavailableError{Err: errClosed}
+	case d.chosen == nil:
+		return nil, &runtime.UnavailableError{Err: errors.New("none is in use")}
+	}
+	return d.chosen, nil
 }

@@ -166,7 +166,7 @@ func TestSurveyHearsAll(t *testing.T) {
 		}
 		v := d.Verdicts()
 		if !v[0].Chosen || v[1].Err != nil || v[1].Facts.Engine != "b" || v[1].Chosen ||
-			!strings.Contains(v[2].Err.Error(), "nobody listens") || v[3].Err == nil {
+			!strings.Contains(v[2].Err.Error(), "nothing listens") || v[3].Err == nil {
 			t.Errorf("got %+v", v)
 		}
 		closed(t, d, scripts...)

@@ -31,7 +31,7 @@ func (e *noneError) Unwrap() []error {
 	return errs
 }
 
-// Reason is why an engine can't be used, in one line and without its name.
+// Reason returns why an engine can't be used, in one line and without its name.
 func Reason(err error) string {
 	var u *runtime.UnavailableError
 	if errors.As(err, &u) {
@@ -44,8 +44,8 @@ func Reason(err error) string {
 	return runtime.OneLine(err.Error())
 }
 
-// none is the error when no candidate can be used. It is called with mu held, after the verdicts
-// are written.
+// none returns the error when no candidate can be used. It is called with mu held, after the
+// verdicts are written.
 func (d *Driver) none() error {
 	if len(d.verdicts) == 1 {
 		v := d.verdicts[0]
@@ -59,8 +59,8 @@ func (d *Driver) none() error {
 	return &runtime.UnavailableError{Err: &noneError{append([]Verdict(nil), d.verdicts...)}, Next: d.next()}
 }
 
-// next is the best next step: of an engine that is installed before what to install, since less is
-// missing there.
+// next returns the best next step: of an engine that is installed before what to install, since
+// less is missing there.
 func (d *Driver) next() string {
 	for _, v := range d.verdicts {
 		if next := Hint(v.Err); next != "" && !absent(v) {
@@ -84,7 +84,7 @@ func (d *Driver) next() string {
 		" sudo pacman -S podman), then run: mcp-bridge doctor"
 }
 
-// Hint is the next step that an error names for a person; empty for none.
+// Hint returns the next step that an error names for a person; empty for none.
 func Hint(err error) string {
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) {
@@ -93,7 +93,7 @@ func Hint(err error) string {
 	return ""
 }
 
-// absent says that an engine isn't installed, or has no socket in any of the usual places.
+// absent reports whether an engine isn't installed, or has no socket in any of the usual places.
 func absent(v Verdict) bool {
 	return v.Endpoint == "" && (errors.Is(v.Err, exec.ErrNotFound) || errors.Is(v.Err, fs.ErrNotExist))
 }

@@ -93,7 +93,8 @@ func (d *scripted) Facts(ctx context.Context) (runtime.Facts, error) {
 		}
 		d.known.Store(true)
 	}
-	gone := &runtime.UnavailableError{Engine: d.name, Err: errors.New("nobody listens"), Next: "start " + d.name}
+	gone := &runtime.UnavailableError{Engine: d.name, Err: errors.New("nothing listens"),
+		Next: "start " + d.name}
 	switch d.is() {
 	case rests, broken:
 		gone.Dormant = true

@@ -9,130 +9,111 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// search is one look at all candidates, shared by all who wait for it. Its fields are guarded by
-// Driver.mu.
-type search struct {
-	done    chan struct{}      // closed when chosen or err is set
-	all     chan struct{}      // closed when nothing is waited for any more
-	cancel  context.CancelFunc // ends what is still under way
-	resting *engine            // Driver's, as of the beginning
-	chosen  *engine
-	err     error
-	waiters int
-	surveys int // of the waiters, those that wait for all
-}
-
-// begin starts a search. It is called with mu held. Its context is no call's: it ends with the last
-// waiter.
-func (d *Driver) begin() *search {
-	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
-	s := &search{done: make(chan struct{}), all: make(chan struct{}), cancel: cancel, resting: d.resting}
-	d.going = s
-	d.resting = nil // it may be starting: it is asked again, and not replaced by another driver
-	d.work.Go(func() {
-		defer cancel()
-		d.look(ctx, s)
-	})
-	return s
-}
-
-// wait waits for a search. It is called with mu held, and returns so.
-func (d *Driver) wait(ctx context.Context, s *search, all bool) (*engine, error) {
-	s.waiters++
-	until := s.done
-	if all {
-		s.surveys++
-		until = s.all
-	}
-	d.mu.Unlock()
-	var left error
-	select {
-	case <-until:
-	case <-ctx.Done():
-		left = context.Cause(ctx)
-	}
+// acquire returns the engine in use. Where there is none, it searches, or waits for another
+// caller's search and shares its outcome. With all set, its search waits until every candidate has
+// answered.
+func (d *Driver) acquire(ctx context.Context, all bool) (*engine, error) {
 	d.mu.Lock()
-	if s.waiters--; s.waiters == 0 {
-		s.cancel()
-		if d.going == s {
-			d.going = nil // the next caller starts another
-			if !d.closed {
-				d.resting = s.resting
-			}
-		}
+	e, before := d.chosen, d.searches
+	d.mu.Unlock()
+	if e != nil {
+		return e, nil
 	}
+	ctx, done, err := d.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	d.mu.Lock()
+	e, err = d.chosen, d.err
+	shared := d.searches > before && err != nil
+	d.mu.Unlock()
 	switch {
-	case left != nil:
-		return nil, left
-	case d.closed: // after the choice, and before this waiter woke
-		return nil, &runtime.UnavailableError{Err: errClosed}
-	case s.err != nil:
-		return nil, s.err
-	case d.chosen == nil:
-		return nil, &runtime.UnavailableError{Engine: s.chosen.name, Err: errors.New("it went away at once"),
-			Next: "run the call again; if that fails, run: mcp-bridge doctor", Gone: true}
+	case e != nil:
+		return e, nil
+	case shared:
+		return nil, err
 	}
-	return d.chosen, nil
+	return d.search(ctx, all)
 }
 
-// look asks all candidates, decides, hears out the others if somebody waits for that, and closes
-// what isn't kept.
-func (d *Driver) look(ctx context.Context, s *search) {
-	p := d.ask(ctx)
-	p.collect(ctx, d.cfg.Settle)
-	if d.decide(s, p) {
-		p.collect(ctx, 0)
-		d.mu.Lock()
-		if d.chosen == s.chosen && d.resting == nil {
-			d.verdicts = d.judge(p, s.chosen)
+// take waits until no other caller searches or starts an engine. The context that it returns ends
+// with ctx and with the driver; done must be called.
+func (d *Driver) take(ctx context.Context) (life context.Context, done func(), err error) {
+	life, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(d.life, func() { cancel(&runtime.UnavailableError{Err: errClosed}) })
+	select {
+	case d.turn <- struct{}{}:
+		if d.life.Err() == nil {
+			return life, func() { stop(); cancel(nil); <-d.turn }, nil
 		}
-		d.mu.Unlock()
+		<-d.turn
+		err = &runtime.UnavailableError{Err: errClosed}
+	case <-life.Done():
+		err = context.Cause(life)
 	}
-	close(s.all)
-	s.cancel()
-	p.finish(d.dismiss)
+	stop()
+	cancel(nil)
+	return nil, nil, err
 }
 
-// dismiss releases an engine that has answered to a search, and closes it if it isn't kept.
-func (d *Driver) dismiss(e *engine) {
-	d.mu.Lock()
-	if d.kept[e.index] != e {
-		d.retire(e)
+// search asks all candidates and chooses one. It chooses nothing when ctx has ended meanwhile.
+func (d *Driver) search(ctx context.Context, all bool) (*engine, error) {
+	asking, cancel := context.WithTimeout(ctx, d.cfg.Patience)
+	defer cancel() // ends what is still under way
+	p := d.ask(asking)
+	defer d.dismiss(p)
+	p.collect(asking, d.cfg.Settle)
+	best := p.best()
+	if best != nil && all {
+		p.collect(asking, 0)
 	}
-	d.mu.Unlock()
-	d.release(e)
-}
-
-// decide makes the choice known, and says whether somebody waits for the answers of the others.
-func (d *Driver) decide(s *search, p *poll) (more bool) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	defer close(s.done)
-	if d.going != s || d.closed {
-		s.err = &runtime.UnavailableError{Err: errClosed} // only Close can have come before
-		return false
-	}
-	d.going = nil
-	if old := s.resting; old != nil && !old.used {
-		d.kept[old.index] = nil // except what is chosen now, or still at rest
-	}
-	if best := p.best(); best != nil {
-		s.chosen = best
-		d.choose(best)
-		d.verdicts = d.judge(p, best)
+	d.searches++
+	d.verdicts, d.err, d.resting = d.judge(p, best), nil, nil
+	if best != nil {
+		best.used = true
+		d.chosen = best
 		d.log.Debug("engine chosen", "engine", best.name, "took", p.answers[best.index].took)
-		return s.surveys > 0
+		return best, nil
 	}
-	d.verdicts = d.judge(p, nil)
-	if e := p.dormant(); e != nil {
-		d.resting, d.kept[e.index], s.err = e, e, p.answers[e.index].err
-		return false
+	if d.resting = p.dormant(); d.resting != nil {
+		d.err = p.answers[d.resting.index].err
+	} else {
+		d.err = d.none()
 	}
-	s.err = d.none()
-	return false
+	return nil, d.err
 }
 
-// judge says what became of each candidate, as of now.
+// dismiss keeps the engines that were chosen once, or are at rest, and closes the others once they
+// have answered.
+func (d *Driver) dismiss(p *poll) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var passed []*engine
+	for i, e := range p.engines {
+		if d.open[i] = e; !e.used && e != d.resting {
+			d.open[i] = nil
+			passed = append(passed, e)
+		}
+	}
+	d.closing.Go(func() {
+		for ; p.pending > 0; p.pending-- {
+			<-p.incoming
+		}
+		for _, e := range passed {
+			if err := e.Close(); err != nil {
+				d.log.Warn("an engine's driver was not closed", "engine", e.name, "err", err)
+			}
+		}
+	})
+}
+
+// judge returns what became of each candidate, as of now.
 func (d *Driver) judge(p *poll, chosen *engine) []Verdict {
 	var all []Verdict
 	for i, c := range d.cfg.Candidates {
@@ -174,20 +155,19 @@ type answer struct {
 	took  time.Duration
 }
 
-// ask opens the drivers that aren't kept, and asks each of all what it is.
+// ask opens the drivers that aren't open, and asks each of all what it is.
 func (d *Driver) ask(ctx context.Context) *poll {
 	n := len(d.cfg.Candidates)
 	p := &poll{begin: time.Now(), answers: make([]*answer, n), pending: n, incoming: make(chan answer, n)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, c := range d.cfg.Candidates {
-		e := d.kept[i]
+		e := d.open[i]
 		if e == nil {
 			e = &engine{Driver: c.Open(), name: c.Name, index: i}
 		}
-		d.hold(e)
 		p.engines = append(p.engines, e)
-		go func() { // ends soon after ctx, by the contract of a Driver; finish waits for it
+		go func() { // ends soon after ctx, by the contract of a Driver; dismiss waits for it
 			f, err := e.Facts(ctx)
 			p.incoming <- answer{i, f, err, time.Since(p.begin)}
 		}()
@@ -222,19 +202,6 @@ func (p *poll) collect(ctx context.Context, settle time.Duration) {
 	}
 }
 
-// finish waits until every driver has answered, and hands each to f.
-func (p *poll) finish(f func(*engine)) {
-	for i, a := range p.answers {
-		if a != nil {
-			f(p.engines[i])
-		}
-	}
-	for ; p.pending > 0; p.pending-- {
-		a := <-p.incoming
-		f(p.engines[a.index])
-	}
-}
-
 // rank orders candidates; the least is preferred.
 func (p *poll) rank(i int) int {
 	if !p.wall(p.engines[i]) {
@@ -243,14 +210,14 @@ func (p *poll) rank(i int) int {
 	return i
 }
 
-// wall says whether a flaw in an engine that has answered well would stay in it: it is rootless, or
+// wall reports whether a flaw in an engine that has answered well would stay in it: it is rootless, or
 // in a machine of its own.
 func (p *poll) wall(e *engine) bool {
 	f := p.answers[e.index].facts
 	return f.Rootless || f.Desktop
 }
 
-// best is the preferred one of those that have answered well, or nil.
+// best returns the preferred one of those that have answered well, or nil.
 func (p *poll) best() *engine {
 	var best *engine
 	for i, a := range p.answers {
@@ -261,7 +228,7 @@ func (p *poll) best() *engine {
 	return best
 }
 
-// certain says that no candidate which hasn't answered yet can be preferred to the best that has.
+// certain reports that no candidate which hasn't answered yet can be preferred to the best that has.
 func (p *poll) certain(best *engine) bool {
 	for i, a := range p.answers {
 		if a == nil && i < p.rank(best.index) {
@@ -271,7 +238,7 @@ func (p *poll) certain(best *engine) bool {
 	return true
 }
 
-// dormant is the preferred one of those at rest, or nil.
+// dormant returns the preferred one of those at rest, or nil.
 func (p *poll) dormant() *engine {
 	for i, a := range p.answers {
 		var rest *runtime.UnavailableError

@@ -66,7 +66,7 @@ func TestWaitersLeave(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := a.open.Load(); n != 0 {
-			t.Errorf("%d drivers are still open, and nobody waits for them", n)
+			t.Errorf("%d drivers are still open, without a caller", n)
 		}
 		a.become(rootless)
 		if f, err := d.Facts(t.Context()); err != nil || f.Engine != "a" {
@@ -76,8 +76,8 @@ func TestWaitersLeave(t *testing.T) {
 	})
 }
 
-// TestNothingIsChosenForNobody: an answer that was there when the last waiter left chooses nothing.
-func TestNothingIsChosenForNobody(t *testing.T) {
+// TestNothingIsChosenWithoutACaller: an answer that was there when the last waiter left chooses nothing.
+func TestNothingIsChosenWithoutACaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &script{kind: hangs}, &script{kind: rootless}
 		d := over(t, a, b)

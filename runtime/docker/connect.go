@@ -32,7 +32,6 @@ type connection struct {
 	dial    engine.Dialer
 	facts   runtime.Facts
 	socket  string // on this machine; empty for none
-	podman  bool   // its docker-compatible service
 	cpus    int    // of the engine's machine; it refuses a limit above that
 	exposed bool   // the way there can be read or answered by others: see endpoint.open
 
@@ -161,18 +160,14 @@ func (c *connection) greet(ctx context.Context, e endpoint) error {
 	if err != nil {
 		return err
 	}
+	for _, part := range version.Components {
+		if part.Name == "Podman Engine" { // whose imitation of this API leaves out much of the lock-down
+			return c.d.Unavailable(e.URL, errors.New("podman answers there in docker's words"),
+				"use podman's own: MCP_BRIDGE_RUNTIME=podman, or MCP_BRIDGE_RUNTIME="+runtime.Redacted(e.URL))
+		}
+	}
 	c.cpus = info.NCPU
 	c.facts = facts(info, e, c.cli.ClientVersion())
-	for _, part := range version.Components {
-		c.podman = c.podman || part.Name == "Podman Engine"
-	}
-	if c.podman {
-		var p podmanInfo
-		if err := libpod(ctx, c.cli.HTTPClient(), http.MethodGet, "/info", &p); err != nil {
-			return err
-		}
-		c.facts = p.facts(c.facts)
-	}
 	if err := c.harden(info); err != nil {
 		return err
 	}

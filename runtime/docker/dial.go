@@ -85,8 +85,8 @@ func tcpDialer(u *url.URL, e endpoint) (engine.Dialer, error) {
 	return engine.TCP(address, config), nil
 }
 
-// pipeDialer is for Windows' named pipes. Docker's client knows how, and says elsewhere that there
-// are none.
+// pipeDialer returns a dialer of Windows' named pipes. Docker's client knows how, and says
+// elsewhere that there are none.
 func pipeDialer(endpoint string) (engine.Dialer, error) {
 	t := &http.Transport{}
 	by := client.WithHTTPClient(&http.Client{Transport: t})

@@ -4,7 +4,7 @@
 //
 // The engine is found as docker's command line finds it: DOCKER_HOST, the current context, then the
 // sockets where a rootless docker, Docker Desktop and its like, and at last a rootful docker
-// listen. Podman's docker-compatible socket works too.
+// listen. Podman's imitation of this API is refused: podman has a driver of its own.
 package docker
 
 import (

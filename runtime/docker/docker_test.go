@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,50 +69,7 @@ func count(t *testing.T, d *Driver, owner runtime.Owner) int {
 
 func TestBehaviour(t *testing.T) { runtimetest.Behaviour(t, target(newDriver(t, Config{}))) }
 
-func TestLockDown(t *testing.T) {
-	d := newDriver(t, Config{})
-	f, err := d.Facts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.Engine == "podman" {
-		lockDownImitation(t, d, f)
-		return
-	}
-	runtimetest.LockDown(t, target(d))
-}
-
-// lockDownImitation is LockDown for podman's imitation of docker's API, without what Facts says
-// that it lacks. That must be lacking: once it isn't, the facts are wrong.
-func lockDownImitation(t *testing.T, d *Driver, f runtime.Facts) {
-	t.Log("PROPERTY: podman's imitation of docker's API: what it lacks is in Facts.Lacks; podman's own API is" +
-		" better")
-	g := target(d)(t)
-	port, abstract := runtimetest.Outside(t)
-	spec := g.Spec(runtimetest.Probe, port, abstract)
-	out, exit := runProgram(t, d, spec)
-	if exit.Code != 0 {
-		t.Fatalf("the probe ended with code %d", exit.Code)
-	}
-	r := runtimetest.ParseReport(t, out)
-	lacks := strings.Join(f.Lacks, "\n")
-	if limited := slices.Equal(r.Rlimits["nofile"], []int64{256, 256}); limited == strings.Contains(lacks,
-		"limit of descriptors") {
-		t.Errorf("nofile is %v, and the engine lacks: %s", r.Rlimits["nofile"], lacks)
-	}
-	host, err := os.Readlink("/proc/self/ns/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if own := r.Namespaces["cgroup"] != host; own == strings.Contains(lacks, "control group namespace") {
-		t.Errorf("the control group namespace is %s, the host's %s, and the engine lacks: %s",
-			r.Namespaces["cgroup"], host, lacks)
-	}
-	r.Rlimits = map[string][]int64{"nofile": {256, 256}, "core": {0, 0}}
-	r.Namespaces["cgroup"], r.CgroupPaths = "looked at above", []string{"/"}
-	runtimetest.CheckReport(t, r, spec, []string{"PATH", "HOME", "LANG", "container", "HOSTNAME", "TERM",
-		"LC_CTYPE"})
-}
+func TestLockDown(t *testing.T) { runtimetest.LockDown(t, target(newDriver(t, Config{}))) }
 
 // runProgram runs a spec with nothing on standard input.
 func runProgram(t *testing.T, d *Driver, s runtime.Spec) (out string, exit runtime.Exit) {
@@ -243,7 +199,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestMemory: the engine's word for what the kernel killed for want of memory, also where the
+// TestMemory: the engine's word for what the kernel killed when out of memory, also where the
 // container is gone before it can be inspected.
 func TestMemory(t *testing.T) {
 	d := newDriver(t, Config{})
@@ -262,7 +218,7 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, exit := runProgram(t, d, g.Spec(program)); !exit.OOMKilled {
-				t.Errorf("%+v, want a kill for want of memory", exit)
+				t.Errorf("%+v, want a kill for memory", exit)
 			}
 		})
 	}
@@ -308,7 +264,7 @@ func TestSeccompProfile(t *testing.T) {
 		"import os\ntry: print(os.getpriority(os.PRIO_PROCESS, 0), end='')\nexcept OSError as e: print(e.errno,"+
 			" end='')"))
 	want := "95"
-	if f.Engine == "podman" || f.OCIRuntime == "runsc" { // which say so
+	if f.OCIRuntime == "runsc" { // which says so
 		want = "0"
 		if !strings.Contains(strings.Join(f.Lacks, " "), `"ours"`) {
 			t.Errorf("lacks %v", f.Lacks)
@@ -342,13 +298,13 @@ func TestUnavailable(t *testing.T) {
 		name     string
 		endpoint string
 	}{
-		{"nobody listens at the endpoint", "unix://" + filepath.Join(dir, "docker.sock")},
+		{"nothing listens at the endpoint", "unix://" + filepath.Join(dir, "docker.sock")},
 		{"an endpoint that is no URL", "::"},
 		{"an unknown scheme", "gopher://x"},
 		{"a relative socket", "unix://docker.sock"},
 		{"no host", "tcp://"},
 		{"a password for ssh", "ssh://me:secret@host"},
-		{"nobody listens at the port", "tcp://127.0.0.1:1"},
+		{"nothing listens at the port", "tcp://127.0.0.1:1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

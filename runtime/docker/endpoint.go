@@ -73,12 +73,12 @@ func (d *Driver) endpoints() (found, error) {
 	if s.context == "" {
 		// Docker Desktop makes its context the current one by itself, so this is not a choice that
 		// rules out the others.
-		c, err := s.config()
+		name, err := s.currentContext()
 		if err != nil {
 			return f, err
 		}
-		if c.CurrentContext != "" && c.CurrentContext != "default" {
-			e, err := s.contextEndpoint(c.CurrentContext)
+		if name != "" && name != "default" {
+			e, err := s.contextEndpoint(name)
 			if err != nil {
 				return f, err
 			}

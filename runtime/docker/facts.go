@@ -84,8 +84,6 @@ func (c *connection) harden(info system.Info) error {
 	switch {
 	case gVisor:
 		why = "gVisor answers a container's system calls by itself and applies no seccomp profile to it"
-	case c.podman && h.Seccomp != nil:
-		why = "podman's imitation of docker's API takes no seccomp profile"
 	case !hasSeccomp(info):
 		why = "docker or its kernel is without seccomp"
 	case h.Seccomp != nil:
@@ -127,7 +125,7 @@ func securityOptions(list []string) map[string]string {
 	return options
 }
 
-// goarch is GOARCH's name of what uname calls a machine. Podman's service says GOARCH's by itself.
+// goarch returns GOARCH's name of what uname calls a machine.
 func goarch(machine string) string {
 	switch machine {
 	case "x86_64":

@@ -22,7 +22,7 @@ type fake struct {
 	components []string
 	instant    bool
 	forgets    bool             // removes a container that has ended before it can be inspected
-	oom        bool             // such a container was killed for want of memory
+	oom        bool             // such a container was killed when out of memory
 	hang       string           // the last part of a path, or a method, that is not answered
 	release    chan struct{}    // ends a hang, where there is one
 	answer     map[string]reply // instead of the usual, by method and last part: "POST create"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -39,20 +38,11 @@ func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (i
 func (c *connection) Attach(ctx context.Context, id string) (engine.Stream, error) {
 	path := "/v" + c.cli.ClientVersion() + "/containers/" + url.PathEscape(id) +
 		"/attach?stream=1&stdin=1&stdout=1&stderr=1"
-	s, err := engine.Attach(ctx, c.dial, path)
-	if err != nil && c.podman { // which prepares the start then, and keeps to itself why it can't
-		if serr := c.Start(ctx, id); serr != nil {
-			return nil, fmt.Errorf("starting the container: %w", serr)
-		}
-	}
-	return s, err
+	return engine.Attach(ctx, c.dial, path)
 }
 
 // Wait implements engine.Client.
 func (c *connection) Wait(ctx context.Context, id string, begun func()) (code int, err error) {
-	if c.podman {
-		return c.podmanExit(ctx, id, sync.OnceFunc(begun))
-	}
 	answers, failed := c.cli.ContainerWait(ctx, id, container.WaitConditionNextExit)
 	begun()
 	select { // one of the two comes, at the latest when ctx ends
@@ -158,8 +148,7 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 	return all, err
 }
 
-// noSuch reports whether an error means that the container is not there. Podman 4.3 answers 500 for
-// one that vanishes while it is being looked at.
+// noSuch reports whether an error means that the container is not there.
 func noSuch(err error) bool {
 	return cerrdefs.IsNotFound(err) ||
 		err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container")

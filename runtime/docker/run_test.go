@@ -80,7 +80,7 @@ func (f *fake) await(what string) {
 	}
 }
 
-// TestExit: the code and the kill for want of memory are right whether or not the engine has
+// TestExit: the code and the kill for memory are right whether or not the engine has
 // removed the container before it is asked.
 func TestExit(t *testing.T) {
 	tests := []struct {
@@ -90,7 +90,7 @@ func TestExit(t *testing.T) {
 	}{
 		{"inspected", false, false, runtime.Exit{Code: 7}},
 		{"gone already", true, false, runtime.Exit{Code: 7}},
-		{"gone already, for want of memory", true, true, runtime.Exit{Code: 7, OOMKilled: true}},
+		{"gone already, killed for memory", true, true, runtime.Exit{Code: 7, OOMKilled: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,38 +143,6 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("left: %v", left)
 			}
 		})
-	}
-}
-
-// TestEngineGoneAndBack: calls fail at once with the reason, and work again when the engine is
-// back.
-func TestEngineGoneAndBack(t *testing.T) {
-	f := newFake()
-	f.instant = true
-	dir := t.TempDir()
-	serve := func() *http.Server {
-		s := &http.Server{Handler: f}
-		l := listenUnix(t, dir)
-		go s.Serve(l)
-		return s
-	}
-	s := serve()
-	d := New(Config{Endpoint: "unix://" + dir + "/docker.sock"})
-	defer d.Close()
-	if _, _, err := play(t, t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	var un *runtime.UnavailableError
-	if _, _, err := play(t, t.Context(), d); !errors.As(err, &un) || un.Hint() == "" {
-		t.Errorf("without the engine: %v, want an *UnavailableError with a hint", err)
-	}
-	if _, err := d.Facts(t.Context()); !errors.As(err, &un) {
-		t.Errorf("the connection is remembered: %v", err)
-	}
-	defer serve().Close()
-	if exit, _, err := play(t, t.Context(), d); err != nil || exit.Code != 7 {
-		t.Errorf("with the engine back: %+v, %v", exit, err)
 	}
 }
 

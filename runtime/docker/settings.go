@@ -45,7 +45,7 @@ func readSettings() settings {
 	return s
 }
 
-// certs are the certificates that the variables name; ok says whether they ask for TLS. Unlike
+// certs returns the certificates that the variables name; ok says whether they ask for TLS. Unlike
 // docker's own command line, the server's certificate is verified whether DOCKER_TLS_VERIFY is set
 // or not.
 func (s settings) certs() (c certs, ok bool) {
@@ -58,25 +58,19 @@ func (s settings) certs() (c certs, ok bool) {
 	return certs{}, false
 }
 
-// configFile is the part of docker's config.json that matters here.
-type configFile struct {
-	CurrentContext string                `json:"currentContext"`
-	Auths          map[string]loginEntry `json:"auths"`
-	CredsStore     string                `json:"credsStore"`
-	CredHelpers    map[string]string     `json:"credHelpers"`
-}
-
-// config reads config.json. One that isn't there is empty.
-func (s settings) config() (configFile, error) {
-	var c configFile
+// currentContext returns what docker's config.json says; empty where there is none.
+func (s settings) currentContext() (string, error) {
 	if s.dir == "" {
-		return c, nil
+		return "", nil
+	}
+	var c struct {
+		CurrentContext string `json:"currentContext"`
 	}
 	err := readJSON(filepath.Join(s.dir, "config.json"), &c)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return c, err
+	return c.CurrentContext, err
 }
 
 // contextEndpoint returns where the context of a name points to.

@@ -31,7 +31,7 @@ func (c *connection) generate(s runtime.Spec, t template) (*container.Config, *c
 		Image:      t.id,
 		Entrypoint: s.Command[:1],
 		Cmd:        s.Command[1:],
-		Env:        c.environment(s.Env, t.env),
+		Env:        environment(s.Env, t.env),
 		User:       s.User,
 		WorkingDir: "/",
 		Hostname:   hostname,
@@ -57,7 +57,7 @@ func (c *connection) generate(s runtime.Spec, t template) (*container.Config, *c
 
 		// Files: a read-only root, sized tmpfs, nothing of the image's volumes.
 		ReadonlyRootfs: true,
-		Tmpfs:          c.tmpfs(s.Tmpfs, t.volumes),
+		Tmpfs:          tmpfs(s.Tmpfs, t.volumes),
 		ShmSize:        s.Limits.Shm,
 		MaskedPaths:    c.masked(),
 		ReadonlyPaths:  readonlyPaths,
@@ -102,18 +102,12 @@ func (c *connection) masked() []string {
 }
 
 // environment returns env and nothing else: a name without a value takes away what docker or the
-// image would set. Podman doesn't know that, so there the image's are empty.
-func (c *connection) environment(env, image []string) []string {
+// image would set.
+func environment(env, image []string) []string {
 	all := slices.Clone(env)
-	drop := append([]string{"HOSTNAME"}, image...)
-	for _, name := range drop {
+	for _, name := range append([]string{"HOSTNAME"}, image...) {
 		set := func(kv string) bool { k, _, _ := strings.Cut(kv, "="); return k == name }
-		switch {
-		case name == "PATH" || slices.ContainsFunc(all, set):
-		case c.podman && name == "HOSTNAME": // it is our own constant
-		case c.podman:
-			all = append(all, name+"=")
-		default:
+		if name != "PATH" && !slices.ContainsFunc(all, set) {
 			all = append(all, name)
 		}
 	}
@@ -122,19 +116,14 @@ func (c *connection) environment(env, image []string) []string {
 
 // tmpfs returns the spec's directories, each empty at first, and over each volume of the image one
 // that takes nothing: docker would make a volume of its own there, on the disk, without a bound.
-func (c *connection) tmpfs(dirs []runtime.Tmpfs, volumes []string) map[string]string {
+func tmpfs(dirs []runtime.Tmpfs, volumes []string) map[string]string {
 	const safe = "nosuid,nodev,noexec"
-	covered, more := slices.Clone(volumes), ""
-	// which makes these writable and executable beside a read-only root, with what the image has there
-	if c.podman {
-		covered, more = append(covered, "/run", "/var/tmp"), ",notmpcopyup"
-	}
 	m := map[string]string{}
-	for _, v := range covered {
-		m[v] = "ro," + safe + ",size=4096,mode=0555" + more
+	for _, v := range volumes {
+		m[v] = "ro," + safe + ",size=4096,mode=0555"
 	}
 	for _, d := range dirs {
-		m[d.Path] = fmt.Sprintf("rw,%s,size=%d,mode=%o%s", safe, d.Size, d.Mode, more)
+		m[d.Path] = fmt.Sprintf("rw,%s,size=%d,mode=%o", safe, d.Size, d.Mode)
 	}
 	return m
 }
@@ -146,11 +135,6 @@ func (c *connection) resources(l runtime.Limits) container.Resources {
 		{Name: "nofile", Soft: l.NoFile, Hard: l.NoFile},
 		{Name: "core"},
 	}}
-	if c.podman && !c.facts.Rootless {
-		// Podman as root would raise it to a number that a root without CAP_SYS_RESOURCE may not set.
-		// Docker sets none.
-		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: "nproc", Soft: 4096, Hard: 4096})
-	}
 	if c.facts.Enforces.Memory {
 		r.Memory, r.MemorySwap = l.Memory, l.Memory // memory and swap together: equal numbers mean no swap
 	}

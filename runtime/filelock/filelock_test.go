@@ -19,7 +19,8 @@ func TestAcquire(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Acquire(ctx, path); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "another process holds it") {
+	if _, err := Acquire(ctx, path); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(),
+		"another process holds it") {
 		t.Errorf("a second one: %v", err)
 	}
 	release()

@@ -29,7 +29,7 @@
 package guard
 
 import (
-	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,15 +56,15 @@ type Config struct {
 	Log  *slog.Logger // one line for each watchdog that was lost or could not be started; nil means silence
 }
 
-// A Guard keeps one watchdog running and informed. It is made by New or Start; its methods may be
-// called concurrently.
+// A Guard keeps one watchdog running and informed. It is made by New; its methods may be called
+// concurrently.
 type Guard struct {
 	cfg Config
 
 	mu      sync.Mutex
 	next    int
-	entries map[int]string // the line that registers it, by id
-	dog     *dog           // nil while none runs
+	entries map[int]entry // by id
+	dog     *dog          // nil while none runs
 	closed  bool
 }
 
@@ -84,7 +84,7 @@ func New(cfg Config) (*Guard, error) {
 		return nil, errors.New("starting the watchdog: no command")
 	}
 	closeOnExec()
-	return &Guard{cfg: cfg, entries: map[int]string{}}, nil
+	return &Guard{cfg: cfg, entries: map[int]entry{}}, nil
 }
 
 // Begin starts the watchdog, if none runs, and returns once its process is there: what is begun
@@ -99,18 +99,6 @@ func (g *Guard) Begin() error {
 	return g.start()
 }
 
-// Start is New and Begin.
-func Start(cfg Config) (*Guard, error) {
-	g, err := New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Begin(); err != nil {
-		return nil, err
-	}
-	return g, nil
-}
-
 // Group registers a process group. Its leader must have been started and not yet been reaped. The
 // group must be forgotten when it is empty, and before its leader is reaped; Process does both.
 // Forget may be called more than once.
@@ -119,49 +107,32 @@ func (g *Guard) Group(pgid int) (forget func()) {
 		return func() {} // 0 and 1 would mean ourselves and everyone
 	}
 	start, session := identity(pgid)
-	return g.register(fmt.Sprintf("group %d %d %d", pgid, start, session))
+	return g.register(entry{PGID: pgid, Start: start, Session: session})
 }
 
 // File registers a file or a directory, which is removed with what is in it, after all groups have
 // ended. The path must be absolute; other paths are not registered, and logged.
-func (g *Guard) File(path string) (forget func()) {
-	if !removable(path) {
-		g.log("the watchdog takes only absolute paths", errors.New(strconv.Quote(path)))
-		return func() {}
-	}
-	return g.register("file " + strconv.Quote(path))
-}
+func (g *Guard) File(path string) (forget func()) { return g.path(entry{Path: []byte(path)}) }
 
 // Keep registers what the file at path is to hold when the bridge is gone: the watchdog replaces
 // it, after all groups have ended. It starts no watchdog: one that is started later is told. The
 // path must be absolute, as with File.
 func (g *Guard) Keep(path string, text []byte) (forget func()) {
-	if !removable(path) {
+	return g.path(entry{Path: []byte(path), Keep: true, Text: text})
+}
+
+func (g *Guard) path(e entry) (forget func()) {
+	if path := string(e.Path); !removable(path) {
 		g.log("the watchdog takes only absolute paths", errors.New(strconv.Quote(path)))
 		return func() {}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return func() {}
-	}
-	g.next++
-	id := g.next
-	lines := fmt.Appendf(nil, "%d keep %q\n", id, path)
-	for part := range slices.Chunk(text, maxLine/2) {
-		lines = fmt.Appendf(lines, "%d text %s\n", id, base64.StdEncoding.EncodeToString(part))
-	}
-	g.entries[id] = string(fmt.Appendf(lines, "%d whole\n", id))
-	if g.dog != nil {
-		g.tell(g.entries[id])
-	}
-	return sync.OnceFunc(func() { g.forget(id) })
+	return g.register(e)
 }
 
 // Mark registers a child that is about to be started with MarkVar=mark in its environment. It is to
 // be forgotten once the child's group is registered or, to have the watchdog end what left the
 // group too, when nothing of it is left. Launch and LaunchTracked do all of it.
-func (g *Guard) Mark(mark string) (forget func()) { return g.register("mark " + mark) }
+func (g *Guard) Mark(mark string) (forget func()) { return g.register(entry{Mark: mark}) }
 
 // Watched reports whether a watchdog runs, which does what is left when this process ends.
 func (g *Guard) Watched() bool {
@@ -180,9 +151,7 @@ func (g *Guard) Close() error {
 	if d == nil {
 		return nil
 	}
-	_ = d.in.SetWriteDeadline(time.Now().Add(writeWait))
-	_, err := d.in.WriteString("end\n")
-	if err != nil {
+	if err := d.write(entry{End: true}); err != nil {
 		_ = d.cmd.Process.Kill() // it must not see the pipe's end before it knows that this is a good one
 	}
 	_ = d.in.Close()
@@ -196,18 +165,19 @@ func (g *Guard) Close() error {
 	return nil
 }
 
-func (g *Guard) register(line string) (forget func()) {
+func (g *Guard) register(e entry) (forget func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return func() {}
 	}
 	g.next++
-	id := g.next
-	line = strconv.Itoa(id) + " " + line + "\n"
-	g.entries[id] = line
-	g.tell(line)
-	return sync.OnceFunc(func() { g.forget(id) })
+	e.ID = g.next
+	g.entries[e.ID] = e
+	if g.dog != nil || !e.Keep {
+		g.tell(e)
+	}
+	return sync.OnceFunc(func() { g.forget(e.ID) })
 }
 
 func (g *Guard) forget(id int) {
@@ -218,16 +188,16 @@ func (g *Guard) forget(id int) {
 	}
 	delete(g.entries, id)
 	if g.dog != nil {
-		g.tell(strconv.Itoa(id) + " forget\n")
+		g.tell(entry{ID: id, Forget: true})
 	}
 }
 
-// tell writes one line to the watchdog, and replaces a watchdog that doesn't take it. It is called
-// with mu held; a new watchdog is told all entries, so line, if it is a registration, must already
-// be one of them.
-func (g *Guard) tell(line string) {
+// tell writes one entry to the watchdog, and replaces a watchdog that doesn't take it. It is called
+// with mu held; a new watchdog is told all entries, so e, if it is a registration, must already be
+// one of them.
+func (g *Guard) tell(e entry) {
 	if g.dog != nil {
-		err := g.dog.write(line)
+		err := g.dog.write(e)
 		if err == nil {
 			return
 		}
@@ -235,6 +205,11 @@ func (g *Guard) tell(line string) {
 		g.dog.kill()
 		g.dog = nil
 	}
+	g.restart()
+}
+
+// restart starts a watchdog, and logs where that fails. It is called with mu held.
+func (g *Guard) restart() {
 	if err := g.start(); err != nil {
 		g.log("no watchdog: a kill -9 of the bridge would leave processes behind; the next start of a server "+
 			"tries again", err)
@@ -288,10 +263,7 @@ func (g *Guard) lost(d *dog) {
 		return
 	}
 	g.log("the watchdog died; starting another", errors.New(d.cmd.ProcessState.String()))
-	if err := g.start(); err != nil {
-		g.log("no watchdog: a kill -9 of the bridge would leave processes behind; the next start of a server "+
-			"tries again", err)
-	}
+	g.restart()
 }
 
 func (g *Guard) log(msg string, err error) {
@@ -300,11 +272,10 @@ func (g *Guard) log(msg string, err error) {
 	}
 }
 
-func (d *dog) write(line string) error {
+func (d *dog) write(e entry) error {
 	// not supported on every system; a watchdog always reads
 	_ = d.in.SetWriteDeadline(time.Now().Add(writeWait))
-	_, err := d.in.WriteString(line)
-	return err
+	return json.NewEncoder(d.in).Encode(e)
 }
 
 // kill ends a watchdog without letting it see the pipe's end, which it would take for the bridge's.

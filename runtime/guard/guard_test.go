@@ -216,10 +216,10 @@ func TestWatchdogStopped(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
-	if _, err := Start(Config{Argv: []string{filepath.Join(t.TempDir(), "none")}}); err == nil {
+	if _, err := begun(Config{Argv: []string{filepath.Join(t.TempDir(), "none")}}); err == nil {
 		t.Error("a watchdog that can't be started: no error")
 	}
-	if _, err := Start(Config{}); err == nil {
+	if _, err := begun(Config{}); err == nil {
 		t.Error("no command: no error")
 	}
 }

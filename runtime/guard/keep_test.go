@@ -15,9 +15,9 @@ import (
 func TestKeptFile(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789\n\x00"), 10_000)
 	for _, tt := range []struct {
-		name  string
-		lines func(g *Guard, path string) string
-		want  []byte
+		name string
+		rest func(g *Guard, path string) string // of what the watchdog is told
+		want []byte
 	}{
 		{"a text", func(g *Guard, path string) string { g.Keep(path, []byte("new")); return "" }, []byte("new")},
 		{"one of many lines", func(g *Guard, path string) string { g.Keep(path, long); return "" }, long},
@@ -36,8 +36,14 @@ func TestKeptFile(t *testing.T) {
 			}
 			return ""
 		}, []byte{49}},
-		{"an end in the midst of it", func(_ *Guard, path string) string { return "1 keep \"" + path + "\"\n1 text bmV3\n" }, []byte("before")},
-		{"a good end", func(g *Guard, path string) string { g.Keep(path, []byte("new")); return "end\n" },
+		{"an end in the midst of it", func(_ *Guard, path string) string {
+			return strings.TrimSuffix(lines(entry{ID: 1, Path: []byte(path), Keep: true, Text: []byte("new")}), "}\n")
+		}, []byte("before")},
+		{"a good end", func(g *Guard, path string) string {
+			g.Keep(path,
+				[]byte("new"))
+			return lines(entry{End: true})
+		},
 			[]byte("before")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -49,14 +55,11 @@ func TestKeptFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines := tt.lines(g, path)
-			for _, said := range g.entries {
-				lines = said + lines
-			}
+			rest := tt.rest(g, path)
 			if g.dog != nil {
 				t.Error("it has started a watchdog")
 			}
-			if _, err := Watch(strings.NewReader(lines), nil); err != nil {
+			if _, err := Watch(strings.NewReader(g.registered()+rest), nil); err != nil {
 				t.Error(err)
 			}
 			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, tt.want) {

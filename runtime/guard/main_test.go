@@ -108,7 +108,7 @@ func park() {
 // bridge registers a child of each given mode and a directory, says so on stdout, and waits to be
 // killed.
 func bridge(args []string) {
-	g, err := Start(Config{Argv: []string{os.Args[0], "watchdog"}})
+	g, err := begun(Config{Argv: []string{os.Args[0], "watchdog"}})
 	if err != nil {
 		panic(err)
 	}
@@ -236,12 +236,21 @@ func launchedAs(t *testing.T, te *tether, groups Groups, mode string, tracked bo
 func start(t *testing.T) (*Guard, *syncBuffer) {
 	t.Helper()
 	log := &syncBuffer{}
-	g, err := Start(Config{Argv: []string{os.Args[0], "watchdog"}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	g, err := begun(Config{Argv: []string{os.Args[0], "watchdog"}, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
 	return g, log
+}
+
+// begun is New and Begin.
+func begun(cfg Config) (*Guard, error) {
+	g, err := New(cfg)
+	if err == nil {
+		err = g.Begin()
+	}
+	return g, err
 }
 
 type syncBuffer struct {

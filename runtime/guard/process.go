@@ -111,13 +111,14 @@ func (p *Process) start(groups Groups) error {
 	return nil
 }
 
-// PID is the process id of the leader and the id of the group.
+// PID returns the process id of the leader and the id of the group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Exited is closed once the leader has ended. Others of its group may live on.
+// Exited returns a channel that is closed once the leader has ended. Others of its group may live
+// on.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// State says how the leader ended. It is nil before End has returned.
+// State returns how the leader ended. It is nil before End has returned.
 func (p *Process) State() *os.ProcessState {
 	select {
 	case <-p.gone:

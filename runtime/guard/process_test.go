@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -120,20 +121,20 @@ func TestWatchReadsLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	quoted := strconv.Quote(gone)
+	file := entry{ID: 1, Path: []byte(gone)}
 	for _, tt := range []struct {
 		name    string
 		input   string
 		removed bool
 	}{
-		{name: "end of the pipe", input: "1 file " + quoted + "\n", removed: true},
-		{name: "good order", input: "1 file " + quoted + "\nend\n"},
-		{name: "forgotten", input: "1 file " + quoted + "\n1 forget\n"},
-		{name: "another forgotten", input: "1 file " + quoted + "\n2 forget\n", removed: true},
-		{name: "last line cut off", input: "1 file " + quoted},
-		{name: "noise and a line beyond the limit between", removed: true,
-			input: "\x00\xff\n\n1\n2 group -5 0 0\n3 group 1 0 0\n4 group x\n" + strings.Repeat("y",
-				3*maxLine) + "\n5 file /\n6 file \"rel\"\n7 file " + quoted + "\n8 sing\n"},
+		{name: "end of the pipe", input: lines(file), removed: true},
+		{name: "good order", input: lines(file, entry{End: true})},
+		{name: "forgotten", input: lines(file, entry{ID: 1, Forget: true})},
+		{name: "another forgotten", input: lines(file, entry{ID: 2, Forget: true}), removed: true},
+		{name: "last line cut off", input: strings.TrimSuffix(lines(file), "}\n")},
+		{name: "what can't be meant", removed: true, input: lines(entry{}, entry{ID: 2, PGID: -5}, entry{ID: 3,
+			PGID: 1},
+			entry{ID: 5, Path: []byte("/")}, entry{ID: 6, Path: []byte("rel")}, entry{ID: 7, Mark: "short"}, file)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := os.WriteFile(gone, nil, 0o600); err != nil {
@@ -164,8 +165,7 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 		t.Fatalf("identity: %d %d", start, session)
 	}
 	line := func(start uint64, session int) string {
-		return "1 group " + strconv.Itoa(p.PID()) + " " + strconv.FormatUint(start,
-			10) + " " + strconv.Itoa(session) + "\n"
+		return lines(entry{ID: 1, PGID: p.PID(), Start: start, Session: session})
 	}
 	for name, l := range map[string]string{"another leader": line(start+1, session),
 		"another session": line(start, session+1)} {
@@ -189,12 +189,12 @@ func TestReusedNumberIsLeftAlone(t *testing.T) {
 }
 
 // unregistered is a Guard whose bridge always dies between a child's start and its registration.
-type unregistered struct{ lines strings.Builder }
+type unregistered struct{ marks []entry }
 
 func (u *unregistered) Group(int) func() { return func() {} }
 
 func (u *unregistered) Mark(mark string) func() {
-	u.lines.WriteString("1 mark " + mark + "\n")
+	u.marks = append(u.marks, entry{ID: 1, Mark: mark})
 	return func() {}
 }
 
@@ -205,7 +205,7 @@ func TestMarkedChildIsEnded(t *testing.T) {
 	for range 3 {
 		te.ready(t)
 	}
-	if _, err := Watch(strings.NewReader("1 mark short\n"+u.lines.String()), nil); err != nil {
+	if _, err := Watch(strings.NewReader(lines(u.marks...)), nil); err != nil {
 		t.Error(err)
 	}
 	if populated(p.PID()) {
@@ -224,8 +224,8 @@ func TestMarkIsForgottenOnceRegistered(t *testing.T) {
 	g.mu.Lock()
 	got := slices.Collect(maps.Values(g.entries))
 	g.mu.Unlock()
-	if len(got) != 1 || !strings.Contains(got[0], " group "+strconv.Itoa(p.PID())+" ") {
-		t.Errorf("registered: %q, want the group alone", got)
+	if len(got) != 1 || got[0].PGID != p.PID() {
+		t.Errorf("registered: %+v, want the group alone", got)
 	}
 }
 
@@ -295,5 +295,14 @@ func TestEndTracked(t *testing.T) {
 func (g *Guard) registered() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return strings.Join(slices.Collect(maps.Values(g.entries)), "")
+	return lines(slices.Collect(maps.Values(g.entries))...)
+}
+
+// lines returns entries as the watchdog reads them.
+func lines(all ...entry) string {
+	var b strings.Builder
+	for _, e := range all {
+		_ = json.NewEncoder(&b).Encode(e) // it always can be
+	}
+	return b.String()
 }

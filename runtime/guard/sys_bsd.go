@@ -16,8 +16,8 @@ func lead(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setpgid = true
 }
 
-// populated says whether a group has a process that can be signalled; one with nothing but zombies
-// answers EPERM.
+// populated reports whether a group has a process that can be signalled; one with nothing but
+// zombies answers EPERM.
 func populated(pgid int) bool {
 	err := syscall.Kill(-pgid, 0)
 	return !errors.Is(err, syscall.ESRCH) && !errors.Is(err, syscall.EPERM)

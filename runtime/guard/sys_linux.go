@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,13 +40,12 @@ func awaitExit(cmd *exec.Cmd) {
 // stat is what /proc says of one process.
 type stat struct {
 	pid, pgid int
-	parent    int
 	session   int
 	start     uint64 // clock ticks since boot
 	ended     bool   // a zombie
 }
 
-// identity tells a process from another one that gets its number later.
+// identity returns what tells a process from another one that gets its number later.
 func identity(pid int) (start uint64, session int) {
 	st, ok := readStat(strconv.Itoa(pid))
 	if !ok {
@@ -54,29 +54,29 @@ func identity(pid int) (start uint64, session int) {
 	return st.start, st.session
 }
 
-// present says whether the group that was registered, and no later one of that number, has a living
-// process.
+// present reports whether the group that was registered, and no later one of that number, has a
+// living process.
 func present(e entry) bool {
-	if st, ok := readStat(strconv.Itoa(e.pgid)); ok && e.start != 0 && st.start != e.start {
+	if st, ok := readStat(strconv.Itoa(e.PGID)); ok && e.Start != 0 && st.start != e.Start {
 		return false
 	}
 	for st := range processes {
-		if st.pgid == e.pgid && !st.ended && (e.session == 0 || st.session == e.session) {
+		if st.pgid == e.PGID && !st.ended && (e.Session == 0 || st.session == e.Session) {
 			return true
 		}
 	}
 	return false
 }
 
-// populated says whether a group has a living process.
-func populated(pgid int) bool { return present(entry{pgid: pgid}) }
+// populated reports whether a group has a living process.
+func populated(pgid int) bool { return present(entry{PGID: pgid}) }
 
 // marked finds the groups whose leader carries one of the marks in its environment.
 func marked(marks []string) []entry {
 	var found []entry
 	for st := range carriers(marks) {
 		if st.pid == st.pgid {
-			found = append(found, entry{pgid: st.pgid, start: st.start, session: st.session})
+			found = append(found, entry{PGID: st.pgid, Start: st.start, Session: st.session})
 		}
 	}
 	return found
@@ -119,13 +119,13 @@ func (s *sweep) name(st stat) {
 	}
 	s.named[key] = true
 	s.log.Info("ending a process that a killed bridge's server has left",
-		"pid", st.pid, "program", Other{PID: st.pid}.Program(), "group", st.pgid, "session", st.session)
+		"pid", st.pid, "program", program(st.pid), "group", st.pgid, "session", st.session)
 }
 
 // nameGroup does so for the processes of a group.
 func (s *sweep) nameGroup(e entry) {
 	for st := range processes {
-		if st.pgid == e.pgid && !st.ended {
+		if st.pgid == e.PGID && !st.ended {
 			s.name(st)
 		}
 	}
@@ -143,6 +143,15 @@ func carriers(marks []string) func(yield func(stat) bool) {
 			}
 		}
 	}
+}
+
+// program returns the name of the file that a process executes; empty where that can't be read.
+func program(pid int) string {
+	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(path), " (deleted)")
 }
 
 func carries(pid int, marks []string) bool {
@@ -181,11 +190,10 @@ func readStat(pid string) (stat, bool) {
 		return stat{}, false
 	}
 	st := stat{ended: fields[0] == "Z" || fields[0] == "X"}
-	var errs [5]error
+	var errs [4]error
 	st.pid, errs[0] = strconv.Atoi(pid)
-	st.parent, errs[1] = strconv.Atoi(fields[1])
-	st.pgid, errs[2] = strconv.Atoi(fields[2])
-	st.session, errs[3] = strconv.Atoi(fields[3])
-	st.start, errs[4] = strconv.ParseUint(fields[19], 10, 64)
+	st.pgid, errs[1] = strconv.Atoi(fields[2])
+	st.session, errs[2] = strconv.Atoi(fields[3])
+	st.start, errs[3] = strconv.ParseUint(fields[19], 10, 64)
 	return st, errors.Join(errs[:]...) == nil
 }

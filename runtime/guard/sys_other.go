@@ -2,10 +2,7 @@
 
 package guard
 
-import (
-	"os/exec"
-	"syscall"
-)
+import "os/exec"
 
 // pinned: the leader is reaped as soon as it ends, and its number may then be given to another
 // process.
@@ -15,7 +12,7 @@ const pinned = false
 // here. The number stays taken while the group has another process.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-// identity is not known here: a group is told only by its number.
+// identity returns nothing here: a group is told only by its number.
 func identity(int) (start uint64, session int) { return 0, 0 }
 
 // marked finds nothing: the environment of other processes can't be read here.
@@ -26,26 +23,8 @@ func (*sweep) signal(int) int { return 0 }
 // nameGroup logs the group by its number: its processes can't be listed here.
 func (s *sweep) nameGroup(e entry) {
 	if s.log != nil {
-		s.log.Info("ending a process group of a killed bridge", "group", e.pgid)
+		s.log.Info("ending a process group of a killed bridge", "group", e.PGID)
 	}
 }
 
-func present(e entry) bool { return populated(e.pgid) }
-
-// Others yields nothing: other processes can't be told apart here.
-func Others(func(Other) bool) {}
-
-// Args are none.
-func (o Other) Args() []string { return nil }
-
-// Program is not known.
-func (o Other) Program() string { return "" }
-
-// Ours is never certain.
-func (o Other) Ours() bool { return false }
-
-// Alive says no: there is none.
-func (o Other) Alive() bool { return false }
-
-// Signal finds nothing to signal.
-func (o Other) Signal(syscall.Signal) error { return errNotThere }
+func present(e entry) bool { return populated(e.PGID) }

@@ -27,8 +27,8 @@ func terminate(pid int) error {
 
 func kill(pid int) error { return terminate(pid) }
 
-// populated says whether the root of the tree is there; the rest of the tree can't be found without
-// it.
+// populated reports whether the root of the tree is there; the rest of the tree can't be found
+// without it.
 func populated(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -1,14 +1,14 @@
 package image
 
 import (
-	"bufio"
-	"bytes"
+	"context"
 	"io/fs"
+	"os/exec"
 	"slices"
 	"strings"
 )
 
-// host is what the machine's own files say about where its packages come from.
+// host is what the machine and its apt say about where its packages come from.
 type host struct {
 	name       string // "Debian" or "Ubuntu"
 	debianLike bool   // the machine itself is one of the two or a relative
@@ -20,12 +20,11 @@ type host struct {
 // release with security support has, and it is served beside the machine's own release; Ubuntu
 // signs all of its releases alike, but serves no "stable", so there it is the machine's own. Where
 // nothing is known it is Debian's.
-func readHost(root fs.FS) host {
+func readHost(root fs.FS, listed []byte) host {
 	release := osRelease(root)
 	ids := append(strings.Fields(release["ID_LIKE"]), release["ID"])
 	h := host{debianLike: slices.Contains(ids, "debian") || slices.Contains(ids, "ubuntu")}
 	codename := release["VERSION_CODENAME"]
-	sources := aptSources(root)
 	if slices.Contains(ids, "ubuntu") {
 		if release["ID"] != "ubuntu" {
 			codename = release["UBUNTU_CODENAME"] // a relative with names of its own
@@ -38,8 +37,8 @@ func readHost(root fs.FS) host {
 			h.suites = append(h.suites, codename)
 		}
 	}
-	for _, s := range sources {
-		if slices.Contains(s.suites, codename) && slices.Contains(s.components, "main") {
+	for _, s := range aptSources(listed) {
+		if s.suite == codename && s.component == "main" {
 			h.mirror = s.uri
 			break
 		}
@@ -65,86 +64,29 @@ func osRelease(root fs.FS) map[string]string {
 }
 
 // aptSource is one place that apt takes packages from.
-type aptSource struct {
-	uri                string
-	suites, components []string
+type aptSource struct{ uri, suite, component string }
+
+// askApt returns the sources of this machine's apt, in apt's order; none where there is no apt.
+func askApt(ctx context.Context) []byte {
+	cmd := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+		"Created-By: Packages")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
-// aptSources reads apt's lists in both of their forms, in apt's order. Only what any program could
-// fetch is kept: http and https, without a password in the address. What can't be read or
-// understood is left out.
-func aptSources(root fs.FS) []aptSource {
+// aptSources reads what apt lists. Only what any program could fetch is kept: http and https,
+// without a password in the address.
+func aptSources(listed []byte) []aptSource {
 	var found []aptSource
-	read := func(name string, parse func([]byte) []aptSource) {
-		if b, err := fs.ReadFile(root, name); err == nil {
-			found = append(found, parse(b)...)
+	for line := range strings.Lines(string(listed)) {
+		f := strings.Fields(line)
+		if len(f) == 3 && (strings.HasPrefix(f[0], "http://") || strings.HasPrefix(f[0], "https://")) &&
+			!strings.Contains(f[0], "@") {
+			found = append(found, aptSource{f[0], f[1], f[2]})
 		}
 	}
-	read("etc/apt/sources.list", oneLineSources)
-	entries, _ := fs.ReadDir(root, "etc/apt/sources.list.d")
-	for _, e := range entries {
-		switch name := "etc/apt/sources.list.d/" + e.Name(); {
-		case strings.HasSuffix(name, ".list"):
-			read(name, oneLineSources)
-		case strings.HasSuffix(name, ".sources"):
-			read(name, stanzaSources)
-		}
-	}
-	return slices.DeleteFunc(found, func(s aptSource) bool {
-		return !strings.HasPrefix(s.uri, "http://") && !strings.HasPrefix(s.uri, "https://") ||
-			strings.Contains(s.uri, "@")
-	})
-}
-
-// oneLineSources reads lines such as "deb [signed-by=…] http://deb.debian.org/debian bookworm
-// main".
-func oneLineSources(b []byte) []aptSource {
-	var found []aptSource
-	for line := range strings.Lines(string(b)) {
-		line, _, _ = strings.Cut(line, "#")
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "deb ")
-		if !ok {
-			continue
-		}
-		rest = strings.TrimSpace(rest)
-		if strings.HasPrefix(rest, "[") {
-			_, rest, _ = strings.Cut(rest, "]")
-		}
-		if f := strings.Fields(rest); len(f) >= 3 {
-			found = append(found, aptSource{uri: f[0], suites: f[1:2], components: f[2:]})
-		}
-	}
-	return found
-}
-
-// stanzaSources reads paragraphs of fields, as in "URIs: http://deb.debian.org/debian".
-func stanzaSources(b []byte) []aptSource {
-	var found []aptSource
-	fields := map[string]string{}
-	end := func() {
-		if slices.Contains(strings.Fields(fields["types"]), "deb") && !strings.EqualFold(fields["enabled"], "no") {
-			for _, uri := range strings.Fields(fields["uris"]) {
-				found = append(found, aptSource{uri, strings.Fields(fields["suites"]),
-					strings.Fields(fields["components"])})
-			}
-		}
-		clear(fields)
-	}
-	key := ""
-	for sc := bufio.NewScanner(bytes.NewReader(b)); sc.Scan(); {
-		line := sc.Text()
-		switch {
-		case strings.HasPrefix(line, "#"):
-		case strings.TrimSpace(line) == "":
-			end()
-		case line[0] == ' ' || line[0] == '\t':
-			fields[key] += " " + strings.TrimSpace(line)
-		default:
-			k, v, _ := strings.Cut(line, ":")
-			key = strings.ToLower(k)
-			fields[key] = strings.TrimSpace(v)
-		}
-	}
-	end()
 	return found
 }

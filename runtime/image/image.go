@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // LocalRef is the name under which the bridge looks for an image made here.
@@ -55,7 +57,7 @@ const program = "mmdebstrap"
 // scratch directory with them. What was written before an error is no whole tar. Errors of the
 // machine are an *Error; otherwise it is ctx's.
 func Build(ctx context.Context, w io.Writer, o Options) error {
-	b := builder{program: program, root: os.DirFS("/"), uid: os.Geteuid(), grace: 10 * time.Second,
+	b := builder{program: program, root: os.DirFS("/"), apt: askApt, uid: os.Geteuid(), grace: 10 * time.Second,
 		progress: o.Progress}
 	if b.progress == nil {
 		b.progress = func(string) {}
@@ -66,13 +68,14 @@ func Build(ctx context.Context, w io.Writer, o Options) error {
 type builder struct {
 	program  string
 	root     fs.FS // the machine's own file system
+	apt      func(context.Context) []byte
 	uid      int
 	grace    time.Duration // from the polite end to the hard one
 	progress func(string)
 }
 
 func (b *builder) build(ctx context.Context, w io.Writer) error {
-	h := readHost(b.root)
+	h := readHost(b.root, b.apt(ctx))
 	path, err := exec.LookPath(b.program)
 	if err != nil {
 		next := "install it and try again: sudo apt-get install mmdebstrap uidmap"
@@ -143,8 +146,9 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 		"--customize-hook="+check,
 		`--customize-hook=rm -f "$1/etc/resolv.conf" "$1/etc/hostname"`, // of this machine; engines write their own
 		suite, "-", mirror)
-	said := &saidLines{progress: b.progress}
-	cmd.Stdout, cmd.Stderr = out, said
+	said := &said{progress: b.progress}
+	lines := &runtime.Lines{To: said.line}
+	cmd.Stdout, cmd.Stderr = out, lines
 	cmd.Dir = "/" // a user of the new namespace must be able to stand there
 	cmd.Env = environment()
 	cmd.WaitDelay = b.grace
@@ -154,7 +158,7 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 	}
 	err := cmd.Wait()
 	killGroup(cmd.Process.Pid)
-	said.flush()
+	lines.Flush()
 	if err != nil {
 		if why := said.complaint(); why != "" {
 			return fmt.Errorf("%s: %s", program, why)
@@ -164,9 +168,9 @@ func (b *builder) run(ctx context.Context, path, suite, mirror string, out io.Wr
 	return nil
 }
 
-// environment is what the package tools need of the caller's, which is how to reach the network.
-// Their scratch directory must be open to the namespace's users, executable and large, which a
-// user's own TMPDIR need not be.
+// environment returns what the package tools need of the caller's, which is how to reach the
+// network. Their scratch directory must be open to the namespace's users, executable and large,
+// which a user's own TMPDIR need not be.
 func environment() []string {
 	env := []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "LANG=C.UTF-8", "TMPDIR=/var/tmp"}
 	for _, name := range []string{"HOME", "USER", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY",

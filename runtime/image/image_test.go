@@ -22,6 +22,8 @@ import (
 var bookworm = fstest.MapFS{"etc/os-release": &fstest.MapFile{Data: []byte(
 	"ID=debian\nVERSION_CODENAME=bookworm\n")}}
 
+func noApt(context.Context) []byte { return nil }
+
 // standIn is a builder whose mmdebstrap is a shell script; suite and mirror are its $suite and
 // $mirror.
 func standIn(t *testing.T, root fs.FS, script string) (*builder, *[]string) {
@@ -34,7 +36,7 @@ func standIn(t *testing.T, root fs.FS, script string) (*builder, *[]string) {
 	}
 	lines := new([]string)
 	return &builder{
-		program: path, root: root, uid: 1000, grace: 200 * time.Millisecond,
+		program: path, root: root, apt: noApt, uid: 1000, grace: 200 * time.Millisecond,
 		progress: func(line string) { *lines = append(*lines, line) },
 	}, lines
 }
@@ -166,7 +168,7 @@ func TestBuildWithoutMmdebstrap(t *testing.T) {
 			"MCP_BRIDGE_IMAGE"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := builder{program: "mmdebstrap-that-is-not-there", root: tt.root, progress: func(string) {}}
+			b := builder{apt: noApt, program: "mmdebstrap-that-is-not-there", root: tt.root, progress: func(string) {}}
 			var e *Error
 			if err := b.build(t.Context(), io.Discard); !errors.As(err, &e) || !strings.Contains(e.Next, tt.want) {
 				t.Errorf("got %v, %+v; want the next step to name %q", err, e, tt.want)

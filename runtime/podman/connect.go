@@ -31,7 +31,6 @@ type connection struct {
 	facts  runtime.Facts
 	socket string // on this machine, where the engine or its tunnel listens; empty for none
 	tunnel *child // ssh; nil for none
-	own    bool   // the engine is a service of our own
 
 	profile string // the seccomp profile's path for the engine; empty for its default
 	users   users  // the user namespace of each container
@@ -84,7 +83,7 @@ func (c *connection) Ping(ctx context.Context) error {
 	return r.Body.Close()
 }
 
-func (c *connection) Close() { c.d.stop(c.tunnel) }
+func (c *connection) Close() { c.tunnel.stop() }
 
 // explain words an error of an engine that is there, or has gone.
 func (d *Driver) explain(c *connection, err error, gone bool) error {
@@ -94,11 +93,19 @@ func (d *Driver) explain(c *connection, err error, gone bool) error {
 		}
 		return err
 	}
-	if none := d.noRuntime(c, err); none != nil {
-		return none
+	says := func(what string) bool { return strings.Contains(err.Error(), what) }
+	switch {
+	case d.cfg.Hardening.OCIRuntime != "" && says("OCI runtime") && says("not available"):
+		const what = "it has no OCI runtime %s: %s"
+		why := fmt.Errorf(what, d.cfg.Hardening.OCIRuntime, runtime.OneLine(err.Error()))
+		return d.Unavailable(c.facts.Endpoint, why, otherRuntime)
+	case c.profile != "" && says("seccomp"):
+		why := fmt.Errorf("it takes no container with the seccomp profile: %s", runtime.OneLine(err.Error()))
+		const next = "check the profile, or use the engine's own: MCP_BRIDGE_SECCOMP=engine"
+		return d.Unavailable(c.facts.Endpoint, why, next)
 	}
 	if !c.facts.Remote {
-		if full := d.unwritable(); full != nil {
+		if full := d.program.unwritable(); full != nil {
 			return full
 		}
 	}
@@ -121,7 +128,7 @@ const dialTimeout = 5 * time.Second
 func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c := &connection{d: d, own: e.own}
+	c := &connection{d: d}
 	next := "run: podman info"
 	err := c.reach(ctx, e)
 	if err != nil {
@@ -162,7 +169,7 @@ func (c *connection) reach(ctx context.Context, e endpoint) error {
 		}
 		c.dialer = engine.TCP(u.Host, nil)
 	case u.Scheme == "ssh" && !e.VM:
-		if c.tunnel, err = c.d.tunnel(ctx, u); err != nil {
+		if c.tunnel, err = c.d.program.tunnel(ctx, u, c.d.cfg.SSHKey); err != nil {
 			return err
 		}
 		c.socket = c.tunnel.socket
@@ -240,7 +247,7 @@ func (c *connection) examine(ctx context.Context, e endpoint) error {
 	if !c.facts.Rootless && !c.facts.Desktop && !c.d.cfg.AllowRootful {
 		return c.d.Rootful(e.URL, "use podman as an ordinary user")
 	}
-	return c.d.harden(ctx, c, info)
+	return c.harden(info)
 }
 
 // mayUse refuses to send code in the clear over a network. This machine's own addresses stay in it,

@@ -2,11 +2,8 @@ package podman
 
 import (
 	"context"
-	"encoding/json"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
@@ -16,7 +13,6 @@ type endpoint struct {
 	engine.Endpoint
 	name     string // podman's own for it; may be empty
 	identity string // ssh key file
-	own      bool   // our own child
 }
 
 // endpoints returns the places to try, in order; those on this machine only if their socket is
@@ -44,8 +40,8 @@ func (d *Driver) sockets() []endpoint {
 			found = append(found, endpoint{Endpoint: p})
 		}
 	}
-	if d.named != "" {
-		add(filepath.Join(d.named, "podman", "podman.sock"), d.ignored)
+	if d.cfg.RuntimeDir != "" {
+		add(filepath.Join(d.cfg.RuntimeDir, "podman", "podman.sock"), d.program.ignored)
 	}
 	add("/run/podman/podman.sock", nil)
 	return found
@@ -60,7 +56,7 @@ func (d *Driver) listed(ctx context.Context) []endpoint {
 		Default   bool
 		IsMachine bool
 	}
-	if d.ask(ctx, &list, "system", "connection", "list", "--format", "json") != nil {
+	if d.program.ask(ctx, &list, "system", "connection", "list", "--format", "json") != nil {
 		return nil
 	}
 	var first, rest []endpoint
@@ -75,18 +71,4 @@ func (d *Driver) listed(ctx context.Context) []endpoint {
 		}
 	}
 	return append(first, rest...)
-}
-
-// ask has podman's own program say something in JSON.
-func (d *Driver) ask(ctx context.Context, answer any, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, d.asking)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, d.cfg.Binary, args...)
-	cmd.Env = d.environ()
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(out, answer)
 }

@@ -122,7 +122,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestForeignSockets: a socket that nobody has named is passed over where others could have put it
+// TestForeignSockets: a socket that the user has not named is passed over where others could have put it
 // there, and the reason is told.
 func TestForeignSockets(t *testing.T) {
 	url := fakeAPI(t, info(true, "v2"))
@@ -155,7 +155,7 @@ func TestForeignSockets(t *testing.T) {
 			}
 			_, err := d.try(t.Context(), found[0])
 			if tt.want == "" {
-				if err != nil || len(engine.Refusals(found[:1])) > 0 || d.cfg.RuntimeDir != dir {
+				if err != nil || len(engine.Refusals(found[:1])) > 0 || d.program.dir != dir {
 					t.Errorf("got %v, %q", err, engine.Refusals(found))
 				}
 				return
@@ -171,11 +171,11 @@ func TestForeignSockets(t *testing.T) {
 			if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), dir) {
 				t.Errorf("the log says %s", &log)
 			}
-			if ignored := d.cfg.RuntimeDir == ""; ignored != (tt.dir != 0o700) {
+			if ignored := d.program.dir == ""; ignored != (tt.dir != 0o700) {
 				t.Errorf("XDG_RUNTIME_DIR is ignored for our own directories: %v", ignored)
 			}
 			t.Setenv("XDG_RUNTIME_DIR", dir)
-			if withheld := !slices.ContainsFunc(d.environ(),
+			if withheld := !slices.ContainsFunc(d.program.environ(),
 				func(kv string) bool {
 					return strings.HasPrefix(kv,
 						"XDG_RUNTIME_DIR=")

@@ -51,8 +51,8 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 	return f
 }
 
-// elsewhere says whether the engine can't see this machine's files. A socket here may be the end of
-// somebody's tunnel, so what the engine says of its machine is compared with ours.
+// elsewhere reports whether the engine can't see this machine's files. A socket here may be the end
+// of somebody's tunnel, so what the engine says of its machine is compared with ours.
 func elsewhere(info *define.Info, e endpoint) bool {
 	if e.VM || strings.HasPrefix(e.URL, "ssh:") || goruntime.GOOS != "linux" {
 		return true

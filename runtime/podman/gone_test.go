@@ -220,7 +220,7 @@ func (f writer) Write(p []byte) (int, error) { f(p); return len(p), nil }
 // behind.
 func TestTunnelOfALostEngine(t *testing.T) {
 	d := New(Config{RuntimeDir: t.TempDir()})
-	tunnel, err := d.launch("ssh", func(string) *exec.Cmd { return exec.Command("sleep", "60") })
+	tunnel, err := d.program.launch("ssh", func(string) *exec.Cmd { return exec.Command("sleep", "60") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,6 +235,6 @@ func TestTunnelOfALostEngine(t *testing.T) {
 	}
 	if tunnel.alive() {
 		t.Error("it still runs")
-		d.stop(tunnel)
+		tunnel.stop()
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
 // TestIgnoredRuntimeDirIsKeptFromPodman: what the driver doesn't use for itself, podman's service
@@ -24,38 +22,23 @@ func TestIgnoredRuntimeDirIsKeptFromPodman(t *testing.T) {
 	missing := filepath.Join(tmp, "none")
 	for dir, want := range map[string]string{missing: "unset", tmp: tmp} {
 		t.Setenv("XDG_RUNTIME_DIR", dir)
-		d := New(Config{RuntimeDir: dir, Binary: stand, AllowRootful: true,
-			Hardening: runtime.Hardening{OCIRuntime: "sh"}})
+		d := New(Config{RuntimeDir: dir, Binary: stand, AllowRootful: true})
 		defer d.Close()
-		if _, err := d.startService(t.Context()); err == nil {
+		if _, err := d.service.start(t.Context()); err == nil {
 			t.Fatal("a program that ends is taken for a service")
 		}
-		_ = d.ask(t.Context(), nil, "system")
-		_ = d.command(t.Context(), nil, "machine")
-		_ = d.knowsRuntime(t.Context(), "nope")
+		_ = d.program.ask(t.Context(), nil, "system")
+		_ = d.program.run(t.Context(), nil, "machine")
 		got, err := os.ReadFile(said)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lines := strings.Split(strings.TrimSpace(string(got)), "\n"); len(lines) != 4 ||
-			strings.Count(string(got), " "+want+"\n") != 4 {
+		if lines := strings.Split(strings.TrimSpace(string(got)), "\n"); len(lines) != 3 ||
+			strings.Count(string(got), " "+want+"\n") != 3 {
 			t.Errorf("with XDG_RUNTIME_DIR=%s podman was given %q", dir, lines)
 		}
 		if err := os.Remove(said); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// TestNextStepForRuntime: only what is known to exist is advised to be installed.
-func TestNextStepForRuntime(t *testing.T) {
-	for name, want := range map[string]string{
-		"crun":         "sudo apt install crun",
-		"runsc":        "install runsc, or",
-		"doesnotexist": "set MCP_BRIDGE_OCI_RUNTIME to one that there is",
-	} {
-		if got := obtain(name); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

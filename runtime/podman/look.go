@@ -20,7 +20,7 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 		return nil, d.Unavailable("", untagged, "build it with: make build")
 	}
 	f := finder{d: d}
-	f.places = d.running()
+	f.places = d.service.running()
 	others := d.client || runtimeFlags(d.cfg.Hardening.OCIRuntime) == nil // only our own service has the flags
 	switch {
 	case d.cfg.Endpoint != "":
@@ -32,7 +32,7 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 		return c, err
 	}
 	if d.cfg.Endpoint != "" {
-		return nil, cmp.Or(d.dormant(ctx, f.places), f.passed[0])
+		return nil, cmp.Or(d.machine.dormant(ctx, f.places), f.passed[0])
 	}
 	if others {
 		listed := d.listed(ctx)
@@ -46,7 +46,7 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 		c.facts.Lacks = append(c.facts.Lacks, engine.Refusals(f.places)...)
 		return c, nil
 	}
-	if m := d.dormant(ctx, f.places); m != nil {
+	if m := d.machine.dormant(ctx, f.places); m != nil {
 		return nil, m
 	}
 	return nil, d.none(f.passed, err)
@@ -90,13 +90,13 @@ func (d *Driver) serve(ctx context.Context) (*connection, error) {
 	if d.client {
 		return nil, errNoService
 	}
-	socket, err := d.startService(ctx)
+	e, err := d.service.start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.dial(ctx, endpoint{Endpoint: engine.Endpoint{URL: "unix://" + socket}, own: true})
+	c, err := d.dial(ctx, e)
 	if err != nil {
-		d.stopService()
+		d.service.stop()
 	}
 	return c, err
 }
@@ -117,8 +117,8 @@ func (d *Driver) none(passed []error, err error) error {
 			" then run: mcp-bridge doctor"
 	case errors.Is(err, errNoService):
 		next = "run: podman machine init && podman machine start"
-	case d.ignored != nil: // and podman, which was started without it, has found no other
-		next = "set XDG_RUNTIME_DIR to a directory of your own that nobody else can write to, or unset it;" +
+	case d.program.ignored != nil: // and podman, which was started without it, has found no other
+		next = "set XDG_RUNTIME_DIR to a directory of your own that no other user can write to, or unset it;" +
 			" then run: mcp-bridge doctor"
 	case ready != nil && ready.Next != "":
 		next = ready.Next

@@ -32,6 +32,8 @@ case "$*" in
 "machine list --format json")
 	running=false; [ -e $dir/running ] && running=true
 	echo '[{"Name":"other","Running":false},{"Name":"dev","Default":true,"Running":'$running'}]' ;;
+"--connection dev ps --format json")
+	if [ -e $dir/foreign ]; then echo '[{"Id":"another"}]'; else echo '[]'; fi ;;
 "machine start dev" | "machine stop dev")
 	echo "Machine: $2"
 	echo "$*" >$dir/events
@@ -52,9 +54,8 @@ type vm struct {
 	events  chan string // what the stand-in was asked; it waits for answer
 	answers *os.File
 
-	mu      sync.Mutex
-	server  *http.Server
-	foreign bool // somebody else's container runs there
+	mu     sync.Mutex
+	server *http.Server
 }
 
 func newVM(t *testing.T) *vm {
@@ -142,14 +143,6 @@ func (v *vm) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/_ping"):
 	case strings.HasSuffix(path, "/info"):
 		reply(http.StatusOK, info(false, "v2"))
-	case strings.HasSuffix(path, "/containers/json"):
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		if v.foreign {
-			_, _ = w.Write([]byte(`[{"Id":"somebody-elses"}]`))
-			return
-		}
-		_, _ = w.Write([]byte("[]"))
 	case strings.Contains(path, "/images/"):
 		reply(http.StatusNotFound, map[string]any{"message": "no such image", "response": http.StatusNotFound})
 	default:
@@ -242,13 +235,15 @@ func TestMachineOfTheUser(t *testing.T) {
 		if err := d.Start(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
-		if err := d.Close(); err != nil { // nobody answers the stand-in: a stop would hang, and be told
+		if err := d.Close(); err != nil { // the stand-in gets no answer: a stop would hang, and be told
 			t.Error(err)
 		}
 	})
 	t.Run("somebody's container runs there", func(t *testing.T) {
 		v := newVM(t)
-		v.foreign = true
+		if err := os.WriteFile(filepath.Join(v.dir, "foreign"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		d := v.started(0)
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -269,7 +264,7 @@ func TestIdleMachine(t *testing.T) {
 	}
 	awake := make(chan func(), 1)
 	use := func() {
-		release, err := d.awake(t.Context())
+		release, err := d.machine.awake(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
@@ -281,7 +276,7 @@ func TestIdleMachine(t *testing.T) {
 	if _, err := d.Facts(t.Context()); err != nil {
 		t.Error(err)
 	}
-	d.idle() // as its timer would; but it is in use
+	d.machine.idle() // as its timer would; but it is in use
 	if d.machine.asleep() {
 		t.Error("it was stopped under a run")
 	}

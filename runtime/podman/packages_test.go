@@ -25,7 +25,7 @@ func TestServiceKnowsNoPackages(t *testing.T) {
 	t.Setenv("DPKG_ADMINDIR", "/var/lib/dpkg")
 	d := New(Config{Binary: binary, RuntimeDir: dir, AllowRootful: true})
 	defer d.Close()
-	if _, err := d.startService(t.Context()); err == nil {
+	if _, err := d.service.start(t.Context()); err == nil {
 		t.Fatal("a service that has ended listens")
 	}
 	got, err := os.ReadFile(said)
@@ -41,7 +41,7 @@ func TestInfoNamesNoPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.service == nil {
+	if d.service.child == nil {
 		t.Skipf("a podman service listens already at %s", c.facts.Endpoint)
 	}
 	info, err := system.Info(c.with(t.Context()), nil)

@@ -8,17 +8,15 @@
 package podman
 
 import (
-	"fmt"
+	"cmp"
+	"context"
 	"log/slog"
 	goruntime "runtime"
-	"slices"
-	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
-	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // Guard is told what must not outlive this process even if it is killed. Both methods return what
@@ -57,17 +55,12 @@ type Driver struct {
 
 	cfg     Config
 	log     *slog.Logger
-	asking  time.Duration // that podman's own program has to say something
-	named   string        // XDG_RUNTIME_DIR as it is set
-	ignored error         // why cfg.RuntimeDir is empty all the same; nil where it isn't
-	client  bool          // podman's program is a client only here, whose engine is always elsewhere
-
-	machine machine
-
-	mu      sync.Mutex
-	service *child
-	profile *profile // the file that hands the seccomp profile to the engine
-	shared  bool     // the engine has refused a user namespace for each container
+	client  bool // podman's program is a client only here, whose engine is always elsewhere
+	program *program
+	service *service
+	machine *machine
+	profile profile
+	shared  atomic.Bool // the engine has refused a user namespace for each container
 }
 
 var (
@@ -79,67 +72,45 @@ var (
 // New looks at whose XDG_RUNTIME_DIR is, and touches nothing yet. The engine is looked for at first
 // use.
 func New(cfg Config) *Driver {
-	if cfg.Binary == "" {
-		cfg.Binary = "podman"
-	}
-	if cfg.Setting == "" {
-		cfg.Setting = "CONTAINER_HOST"
-	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Binary = cmp.Or(cfg.Binary, "podman")
+	cfg.Setting = cmp.Or(cfg.Setting, "CONTAINER_HOST")
+	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	quiet()
-	d := &Driver{
-		cfg: cfg, log: log, asking: 2 * time.Second, client: goruntime.GOOS != "linux", named: cfg.RuntimeDir,
-	}
+	d := &Driver{cfg: cfg, log: log, client: goruntime.GOOS != "linux", program: newProgram(cfg, log)}
+	d.service = &service{program: d.program, oci: cfg.Hardening.OCIRuntime, rootful: cfg.AllowRootful}
+	d.machine = newMachine(d)
 	d.Engine = engine.New(engine.Config[*connection]{
-		Name:      "podman",
-		Times:     engine.Times{Cleanup: 8 * time.Second, Silence: 3 * time.Second, Retry: 2 * time.Second},
-		Log:       log,
-		Look:      d.look,
-		Use:       d.awake,
-		Explain:   d.explain,
-		Unsettled: d.unsettled,
+		Name:    "podman",
+		Times:   engine.Times{Cleanup: 8 * time.Second, Silence: 3 * time.Second, Retry: 2 * time.Second},
+		Log:     log,
+		Look:    d.look,
+		Use:     d.machine.awake,
+		Explain: d.explain,
 	})
-	d.lookAtRuntimeDir()
 	return d
 }
 
-// lookAtRuntimeDir does without XDG_RUNTIME_DIR where others can write to it or it isn't ours: a
-// directory that we made there could be theirs by the time it is used.
-func (d *Driver) lookAtRuntimeDir() {
-	if d.named == "" {
-		return
-	}
-	if err := trust.System().OwnDirectory(d.named); err != nil {
-		d.ignored = fmt.Errorf("XDG_RUNTIME_DIR is ignored: %w", err)
-		d.cfg.RuntimeDir = ""
-		d.log.Warn("XDG_RUNTIME_DIR is ignored", "path", d.named, "err", err)
-	}
-}
-
-// environ returns the environment of podman's own program. Where XDG_RUNTIME_DIR is ignored here,
-// podman must not use it either.
-func (d *Driver) environ() []string {
-	return slices.DeleteFunc(runtime.EngineEnviron(), func(kv string) bool {
-		return d.ignored != nil && strings.HasPrefix(kv, "XDG_RUNTIME_DIR=")
-	})
-}
+// Start implements runtime.Starter: podman machine start.
+func (d *Driver) Start(ctx context.Context, p runtime.Progress) error { return d.machine.start(ctx, p) }
 
 // Close ends what the driver has started: the service, a tunnel, a machine. Containers of runs
 // under way must be gone before.
 func (d *Driver) Close() error {
 	c := d.Shut()
-	err := d.leaveMachine(c)
+	err := d.machine.leave()
 	if c != nil {
 		c.Close()
 	}
-	d.stopService()
-	d.mu.Lock()
-	p := d.profile
-	d.profile = nil
-	d.mu.Unlock()
-	p.remove()
+	d.service.stop()
+	d.profile.remove()
 	return err
+}
+
+// Orphans implements runtime.Driver. A machine that we have stopped has none and isn't woken for
+// this.
+func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
+	if d.machine.asleep() {
+		return nil, nil
+	}
+	return d.Engine.Orphans(ctx, owner)
 }

@@ -77,10 +77,10 @@ func TestServiceIsChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.service == nil {
+	if d.service.child == nil {
 		t.Skipf("a podman service listens already at %s", f.Endpoint)
 	}
-	dir, process := d.service.dir, d.service.process
+	dir, process := d.service.child.place, d.service.child.process
 	if fi, err := os.Stat(dir); err != nil || fi.Mode().Perm() != 0o700 {
 		t.Errorf("the socket's directory is %v, %v; want mode 0700", fi, err)
 	}
@@ -104,7 +104,7 @@ func TestUnavailable(t *testing.T) {
 		name string
 		cfg  Config
 	}{
-		{"nobody listens at the endpoint", Config{Endpoint: "unix://" + none}},
+		{"nothing listens at the endpoint", Config{Endpoint: "unix://" + none}},
 		{"an endpoint that is no URL", Config{Endpoint: "::"}},
 		{"an unknown scheme", Config{Endpoint: "gopher://x"}},
 		{"no program", Config{Binary: "no-such-podman"}},
@@ -130,7 +130,7 @@ func TestTempDir(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	d := New(Config{Binary: "true", RuntimeDir: t.TempDir(), AllowRootful: true})
 	defer d.Close()
-	_, err := d.startService(t.Context())
+	_, err := d.service.start(t.Context())
 	var un *runtime.UnavailableError
 	if !errors.As(err, &un) || !strings.Contains(un.Error(), "TMPDIR") ||
 		!strings.Contains(un.Hint(), "set TMPDIR") || errors.Is(err, fs.ErrNotExist) {

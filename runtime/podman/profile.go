@@ -3,45 +3,52 @@ package podman
 import (
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// profile is a seccomp profile as a file.
+// profile is the file that hands the seccomp profile to the engine.
 type profile struct {
-	dir    string
-	path   string
+	mu     sync.Mutex
+	dir    string // empty until it is written
 	forget func()
 }
 
-// profilePath writes the profile once, where this user and the engine can read it.
-func (d *Driver) profilePath(s *runtime.SeccompProfile) (string, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.profile != nil {
-		if _, err := os.Stat(d.profile.path); err == nil {
-			return d.profile.path, nil
+// write writes the profile, where this user and the engine can read it, unless it is there already.
+func (f *profile) write(p *program, s *runtime.SeccompProfile) (path string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	const name = "seccomp.json"
+	if f.dir != "" {
+		path = filepath.Join(f.dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
 		}
-		d.profile.remove() // somebody has cleaned up
-		d.profile = nil
+		f.removeLocked() // somebody has cleaned up
 	}
-	dir, forget, err := d.privateDir()
-	if err != nil {
+	if f.dir, f.forget, err = p.privateDir(); err != nil {
 		return "", err
 	}
-	p := &profile{dir: dir, path: filepath.Join(dir, "seccomp.json"), forget: forget}
-	if err := os.WriteFile(p.path, s.JSON, 0o600); err != nil {
-		p.remove()
+	path = filepath.Join(f.dir, name)
+	if err := os.WriteFile(path, s.JSON, 0o600); err != nil {
+		f.removeLocked()
 		return "", err
 	}
-	d.profile = p
-	return p.path, nil
+	return path, nil
 }
 
-func (p *profile) remove() {
-	if p == nil {
-		return
+// remove removes the file, if there is one.
+func (f *profile) remove() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dir != "" {
+		f.removeLocked()
 	}
-	_ = os.RemoveAll(p.dir) // the guard's, or the system's own cleaning's, if it can't be
-	p.forget()
+}
+
+func (f *profile) removeLocked() {
+	_ = os.RemoveAll(f.dir) // the guard's, or the system's own cleaning's, if it can't be
+	f.forget()
+	f.dir = ""
 }

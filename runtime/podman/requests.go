@@ -30,7 +30,7 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 	if err := s.Validate(); err != nil {
 		return runtime.Exit{}, err
 	}
-	release, err := d.awake(ctx)
+	release, err := d.machine.awake(ctx)
 	if err != nil {
 		return runtime.Exit{}, err
 	}
@@ -154,12 +154,6 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 	return all, err
 }
 
-// busy reports whether any container runs there.
-func (c *connection) busy(ctx context.Context) (bool, error) {
-	list, err := containers.List(c.with(ctx), nil)
-	return len(list) > 0, err
-}
-
 // FindImage implements engine.Client. Of a short name podman itself would ask at the terminal which
 // registry was meant.
 func (c *connection) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
@@ -179,7 +173,7 @@ func (c *connection) FindImage(ctx context.Context, ref string) (runtime.Image, 
 
 // PullImage implements engine.Client.
 func (c *connection) PullImage(ctx context.Context, name, _ string, p runtime.Progress) error {
-	opts := new(images.PullOptions).WithProgressWriter(&lineWriter{to: p}).WithPolicy("newer").WithRetry(1)
+	opts := new(images.PullOptions).WithProgressWriter(&runtime.Lines{To: p}).WithPolicy("newer").WithRetry(1)
 	_, err := images.Pull(c.with(ctx), name, opts)
 	return err
 }

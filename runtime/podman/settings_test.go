@@ -43,7 +43,7 @@ umask = "0000"
 // run is refused: TestSettingsThatOpenTheWall of the whole program.)
 func TestSettingsDoNotOpen(t *testing.T) {
 	usual := newDriver(t)
-	if f, err := usual.Facts(t.Context()); err != nil || usual.service == nil {
+	if f, err := usual.Facts(t.Context()); err != nil || usual.service.child == nil {
 		t.Skipf("a podman service listens already, which has read its settings: %s, %v", f.Endpoint, err)
 	}
 	for _, userns := range []string{"host", "keep-id"} {
@@ -73,7 +73,7 @@ func TestSettingsDoNotOpen(t *testing.T) {
 // place.
 func TestSettingsWithoutSeccomp(t *testing.T) {
 	usual := newDriver(t)
-	if f, err := usual.Facts(t.Context()); err != nil || usual.service == nil {
+	if f, err := usual.Facts(t.Context()); err != nil || usual.service.child == nil {
 		t.Skipf("a podman service listens already, which has read its settings: %s, %v", f.Endpoint, err)
 	}
 	t.Setenv("CONTAINERS_CONF", settings(t, "\n[containers]\nseccomp_profile = \"unconfined\"\n"))

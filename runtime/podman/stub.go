@@ -21,8 +21,6 @@ type connection struct {
 
 func quiet() {}
 
-func (c *connection) busy(context.Context) (bool, error) { return false, untagged }
-
 // untagged is why there is no podman.
 var untagged = errors.New("this mcp-bridge was built without it, by a plain go build")
 

@@ -50,7 +50,7 @@ func TestWritableTemp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("TMPDIR", tt.dir)
-			err := New(Config{}).unwritable()
+			err := New(Config{}).program.unwritable()
 			if (err != nil) != tt.bad || err != nil &&
 				(!strings.Contains(err.Error(), "TMPDIR") || errors.Is(err, fs.ErrNotExist)) {
 				t.Errorf("got %v", err)
@@ -79,7 +79,7 @@ func TestPrivateDirInTemp(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("TMPDIR", dir)
-			made, forget, err := New(Config{}).privateDir()
+			made, forget, err := New(Config{}).program.privateDir()
 			if err == nil {
 				forget()
 			}
@@ -114,7 +114,7 @@ func TestFullTempDir(t *testing.T) {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR")}).unwritable(); err == nil ||
+		if err := New(Config{RuntimeDir: os.Getenv("XDG_RUNTIME_DIR")}).program.unwritable(); err == nil ||
 			!strings.Contains(err.Error(), os.Getenv(asFull)) ||
 			!strings.Contains(err.Error(), syscall.EFBIG.Error()) {
 			t.Errorf("got %v", err)

@@ -19,12 +19,12 @@ import (
 // one here. It takes the place of the bindings' own ssh, which accepts the key of a host that it
 // doesn't know, asks for a password on our standard input, which is MCP's, heeds no context, and is
 // never closed. And it follows the user's own ssh settings: aliases, jumps, agents.
-func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
+func (p *program) tunnel(ctx context.Context, u *url.URL, key string) (*child, error) {
 	ssh, err := exec.LookPath("ssh")
 	if err != nil {
 		return nil, err
 	}
-	args, err := d.sshArgs(u)
+	args, err := sshArgs(u, key)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 	if !plainPath.MatchString(path) {
 		return nil, fmt.Errorf("the socket's path %q has characters that ssh would interpret", path)
 	}
-	t, err := d.launch("ssh", func(socket string) *exec.Cmd {
+	t, err := p.launch("ssh", func(socket string) *exec.Cmd {
 		cmd := exec.Command(ssh, append([]string{"-N", "-L", socket + ":" + path}, args...)...)
 		cmd.Env = runtime.EngineEnviron()
 		return cmd
@@ -46,7 +46,7 @@ func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 		return nil, err
 	}
 	if err := t.listens(ctx); err != nil {
-		d.stop(t)
+		t.stop()
 		return nil, err
 	}
 	return t, nil
@@ -55,17 +55,18 @@ func (d *Driver) tunnel(ctx context.Context, u *url.URL) (*child, error) {
 // plainPath has nothing that ssh expands or splits at.
 var plainPath = regexp.MustCompile(`^/[A-Za-z0-9/._@+=-]+$`)
 
-// sshArgs returns the arguments with which ssh ends when the host is gone.
-func (d *Driver) sshArgs(u *url.URL) ([]string, error) {
+// sshArgs returns the arguments with which ssh ends when the host is gone. The key is a file's name,
+// or empty for those of ssh's own settings.
+func sshArgs(u *url.URL, key string) ([]string, error) {
 	options := []string{
 		"ExitOnForwardFailure=yes", "ConnectTimeout=4", "ServerAliveInterval=3", "ServerAliveCountMax=2",
 		"StreamLocalBindMask=0177",
 	}
-	if d.cfg.SSHKey == "" {
+	if key == "" {
 		return engine.SSHArgs(u, options...)
 	}
 	args, err := engine.SSHArgs(u, append(options, "IdentitiesOnly=yes")...)
-	return append([]string{"-i", d.cfg.SSHKey}, args...), err
+	return append([]string{"-i", key}, args...), err
 }
 
 // askSocket asks the other machine's podman where it listens.

@@ -96,7 +96,7 @@ func (u users) apply(g *specgen.SpecGenerator, rootless bool) {
 	}
 }
 
-// hold says whether the code's user and group are in it.
+// hold reports whether the code's user and group are in it.
 func (u users) hold(user string) bool {
 	uid, gid, _ := strings.Cut(user, ":")
 	for _, s := range []string{uid, gid} {
@@ -107,21 +107,21 @@ func (u users) hold(user string) bool {
 	return true
 }
 
+const refusedUsers = "the engine has refused it"
+
 // without returns the same connection for containers that share a user namespace.
 func (c *connection) without() *connection {
 	shared := *c
-	shared.users = users{why: "the engine has refused it"}
+	shared.users = users{why: refusedUsers}
 	shared.facts.OwnUsers = false
 	shared.facts.Lacks = append(append([]string{}, c.facts.Lacks...),
-		"a user namespace for each container: the engine has refused it")
+		"a user namespace for each container: "+refusedUsers)
 	return &shared
 }
 
 // concede remembers that the engine makes containers only if they share a user namespace.
 func (d *Driver) concede(c, plain *connection, err error) {
-	d.mu.Lock()
-	d.shared = true
-	d.mu.Unlock()
+	d.shared.Store(true)
 	d.Swap(c, plain)
 	d.log.Warn("podman makes no user namespace for each container, so that processes are counted over all of"+
 		" them",

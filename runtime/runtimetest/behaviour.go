@@ -29,7 +29,7 @@ type Target struct {
 	Differs map[string]string
 }
 
-// Spec is one that runs python3 with a program.
+// Spec returns one that runs python3 with a program.
 func (g Target) Spec(program string, args ...string) runtime.Spec {
 	return runtime.Spec{
 		Image:   g.Image,
@@ -111,7 +111,7 @@ var behaviours = []behaviour{
 			}
 		}
 	}},
-	{"an exit that nobody asks for", func(t *testing.T, g Target) {
+	{"an exit that is not asked for", func(t *testing.T, g Target) {
 		var out syncBuffer
 		std := runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard,
 			ExitUnneeded: func() bool { return true }}
@@ -290,7 +290,7 @@ var behaviours = []behaviour{
 	}},
 }
 
-// blocked is a reader that gives nothing until the test is over.
+// blocked returns a reader that gives nothing until the test is over.
 func blocked(t *testing.T) io.Reader {
 	r, w := io.Pipe()
 	t.Cleanup(func() { w.Close() })

@@ -15,7 +15,7 @@ func CheckDenied(t *testing.T, r Report, name string) {
 	}
 }
 
-// denied says what is wrong with the answer that a call got, if anything.
+// denied returns what is wrong with the answer that a call got, if anything.
 func denied(r Report, name string) string {
 	got, ok := r.Calls[name]
 	switch {
@@ -37,7 +37,7 @@ func denied(r Report, name string) string {
 var everywhere = []string{"bpf", "perf_event_open", "init_module", "open_by_handle_at", "mknod_disk"}
 
 // StrictClasses are denied by our profile alone.
-var StrictClasses = []string{"typing into a terminal", "process settings nobody needs"}
+var StrictClasses = []string{"typing into a terminal", "unneeded process settings"}
 
 // checkCalls is a test of what all engines deny, and under our own profile one for each class
 // besides.

@@ -127,7 +127,7 @@ CALLS = {
         "tioclinux": (16, 29, (0, 0x541C, 0)),
         "ioctl_unknown": (16, 29, (0, 0xABCD, 0)),
     },
-    "process settings nobody needs": {
+    "unneeded process settings": {
         "prctl_set_mm": (157, 167, (35, 0, 0, 0, 0)),
         "prctl_task_perf_events": (157, 167, (32, 0, 0, 0, 0)),
         "seccomp": (317, 277, (9, 0, 0)),

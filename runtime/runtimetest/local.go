@@ -22,10 +22,10 @@ type Local struct{}
 
 var _ runtime.Driver = Local{}
 
-// Name is "local".
+// Name returns "local".
 func (Local) Name() string { return "local" }
 
-// Facts say that nothing is enforced, which is so.
+// Facts returns that nothing is enforced, which is so.
 func (Local) Facts(context.Context) (runtime.Facts, error) {
 	return runtime.Facts{Engine: "local", Version: "0", Rootless: true, CgroupVersion: 1}, nil
 }

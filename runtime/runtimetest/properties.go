@@ -51,7 +51,7 @@ var properties = []property{
 		}
 	}},
 	{"masked paths", checkMasked},
-	{"files that nobody may write", func(in *inspection) { in.unopened(in.Fixed) }},
+	{"files that stay as they are", func(in *inspection) { in.unopened(in.Fixed) }},
 	{"control groups are read-only", func(in *inspection) { in.unopened(in.Cgroups) }},
 	{"control group namespace", checkCgroupPaths},
 	{"environment", func(in *inspection) {
@@ -152,7 +152,7 @@ func (in *inspection) ownNamespace(name string) {
 func checkUserNamespace(in *inspection) {
 	if f := in.facts; f != nil && !f.Rootless && !f.OwnUsers && !f.Desktop {
 		if host, err := os.Readlink("/proc/self/ns/user"); err == nil && in.Namespaces["user"] == host {
-			in.note("the user namespace is the machine's: uid 65534 is nobody outside, too, and root would be root")
+			in.note("the user namespace is the machine's: uid 65534 is the same outside, and root would be root")
 			return
 		}
 	}
@@ -336,7 +336,7 @@ func checkOOM(in *inspection) {
 		_, rest, _ := strings.Cut(string(b), "\nCapBnd:\t")
 		line, _, _ := strings.Cut(rest, "\n")
 		if set, err := strconv.ParseUint(line, 16, 64); err == nil && set&resource == 0 {
-			in.note("this machine's root lacks CAP_SYS_RESOURCE, so nobody can set how low a container's" +
+			in.note("this machine's root lacks CAP_SYS_RESOURCE, so it can't set how low a container's" +
 				" oom_score_adj may get")
 			return
 		}

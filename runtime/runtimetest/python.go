@@ -32,7 +32,7 @@ var suiteModules = []string{
 
 // strictOnly are the tests that fail under our seccomp profile and pass under an engine's, and why.
 var strictOnly = map[string]string{
-	"test.test_os.MemfdCreateTests.test_memfd_create": "memory that nobody counts",
+	"test.test_os.MemfdCreateTests.test_memfd_create": "memory that is not counted",
 }
 
 //go:embed suite.py
@@ -83,7 +83,7 @@ func Python(t *testing.T, engines, strict Target) {
 	}
 }
 
-// missing are those of all that some hasn't.
+// missing returns those of all that some hasn't.
 func missing(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }

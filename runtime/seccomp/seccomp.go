@@ -33,27 +33,23 @@ const maxFile = 1 << 20
 //go:embed strict.json
 var strict []byte
 
-// Load is the profile of a choice: Engine gives nil; Strict, or nothing, gives ours; anything else
-// is the path of a file, which is read now and not again.
+// Load returns the profile of a choice: Engine gives nil; Strict, or nothing, gives ours; anything
+// else is the path of a file, which is read now and not again.
 func Load(choice string) (*runtime.SeccompProfile, error) {
 	switch choice {
 	case Engine:
 		return nil, nil
 	case Strict, "":
-		return &runtime.SeccompProfile{Name: Strict, Ours: true, JSON: slices.Clone(strict)}, nil
+		return &runtime.SeccompProfile{Name: Strict, JSON: slices.Clone(strict)}, nil
 	}
 	text, err := read(choice)
 	if err == nil {
 		err = check(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf(
-			"the seccomp profile %s can't be used: %w; MCP_BRIDGE_SECCOMP takes %q, %q, or the path of a profile in Docker's JSON format",
-			choice,
-			err,
-			Strict,
-			Engine,
-		)
+		const what = "the seccomp profile %s can't be used: %w; MCP_BRIDGE_SECCOMP takes %q, %q, or the path" +
+			" of a profile in Docker's JSON format"
+		return nil, fmt.Errorf(what, choice, err, Strict, Engine)
 	}
 	name, err := filepath.Abs(choice)
 	if err != nil {

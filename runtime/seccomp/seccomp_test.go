@@ -49,7 +49,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"wrong type", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":{}}`, "no such JSON"},
 		{"unknown default", `{"defaultAction":"DENY"}`, `"DENY"`},
 		{"unknown action", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"ALLOW"}]}`, "rule 1"},
-		{"no names", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":[],"action":"SCMP_ACT_ALLOW"}]}`, "names no system call"},
+		{"no names", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":[],"action":"SCMP_ACT_ALLOW"}]}`,
+			"names no system call"},
 		{"stops nothing", `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],"action":"SCMP_ACT_LOG"}]}`, "stops no"},
 		{"huge", strings.Repeat(" ", maxFile) + "{}", "larger than"},
 	}
@@ -70,7 +71,8 @@ func TestLoadRefuses(t *testing.T) {
 func checkRefused(t *testing.T, path, want string) {
 	t.Helper()
 	p, err := Load(path)
-	if p != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "MCP_BRIDGE_SECCOMP") {
+	if p != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
+		path) || !strings.Contains(err.Error(), "MCP_BRIDGE_SECCOMP") {
 		t.Errorf("got %v, %v, want an error with %q, the path and the setting", p, err, want)
 	}
 }
@@ -110,17 +112,20 @@ func parse(t *testing.T) full {
 
 // never are the calls that no rule may allow, whatever is added one day.
 var never = strings.Fields(`
-	acct add_key adjtimex bpf chroot clock_adjtime clock_settime clone3 create_module delete_module fanotify_init finit_module
-	fsconfig fsmount fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp
-	kexec_file_load kexec_load keyctl lookup_dcookie mbind memfd_create memfd_secret migrate_pages mount mount_setattr
-	move_mount move_pages name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pivot_root
-	process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key seccomp set_mempolicy
+	acct add_key adjtimex bpf chroot clock_adjtime clock_settime clone3 create_module delete_module
+	fanotify_init finit_module fsconfig fsmount fsopen fspick init_module io_uring_enter
+	io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl lookup_dcookie
+	mbind memfd_create memfd_secret migrate_pages mount mount_setattr move_mount move_pages
+	name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pivot_root
+	process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key
+	seccomp set_mempolicy
 	setdomainname sethostname setns settimeofday shmat shmget swapoff swapon syslog umount2 unshare userfaultfd vhangup vmsplice`)
 
 // conditional are the calls that are allowed with some arguments only.
 var conditional = strings.Fields("clone ioctl mknod mknodat prctl socket socketpair")
 
-// TestStrict holds the shape of the profile: deny by default, no foreign architecture, no rule that undoes another.
+// TestStrict holds the shape of the profile: deny by default, no foreign architecture, no rule that
+// undoes another.
 func TestStrict(t *testing.T) {
 	f := parse(t)
 	if f.DefaultAction != "SCMP_ACT_ERRNO" || f.DefaultErrnoRet != 38 {
@@ -163,7 +168,8 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestStrictMasks: the kernel takes these arguments for 32 bits, so a rule that compares 64 is one that can be gone around.
+// TestStrictMasks: the kernel takes these arguments for 32 bits, so a rule that compares 64 is one
+// that can be gone around.
 func TestStrictMasks(t *testing.T) {
 	for _, r := range parse(t).Syscalls {
 		for _, a := range r.Args {
@@ -181,7 +187,8 @@ func TestStrictMasks(t *testing.T) {
 			case a.Op != "SCMP_CMP_MASKED_EQ" || a.Value != 0xFFFFFFFF:
 				t.Errorf("%s is compared with all 64 bits: %+v", r.Names[0], a)
 			}
-			if tiocsti, tioclinux := uint64(0x5412), uint64(0x541C); r.Names[0] == "ioctl" && (a.ValueTwo == tiocsti || a.ValueTwo == tioclinux) {
+			if tiocsti, tioclinux := uint64(0x5412),
+				uint64(0x541C); r.Names[0] == "ioctl" && (a.ValueTwo == tiocsti || a.ValueTwo == tioclinux) {
 				t.Error("ioctl may type into a terminal")
 			}
 		}

@@ -10,7 +10,8 @@ func TestOnlyMember(t *testing.T) {
 		name string
 		gid  int
 		want bool
-	}{{"me", 1007, true}, {"me", 50, false}, {"me", 7, false}, {"shared", 1008, false}, {"shut", 1009, true}, {"team", 50, false}} {
+	}{{"me", 1007, true}, {"me", 50, false}, {"me", 7, false}, {"shared", 1008, false}, {"shut", 1009,
+		true}, {"team", 50, false}} {
 		if got := onlyMember(groups, tt.name, tt.gid); got != tt.want {
 			t.Errorf("%s in %d: %v, want %v", tt.name, tt.gid, got, tt.want)
 		}

@@ -120,20 +120,28 @@ func TestFile(t *testing.T) {
 		"/h":     {Mode: fs.ModeDir | 0o755, UID: 1000, GID: 1000},
 		"/h/a b": {Mode: fs.ModeDir | 0o777, UID: 1000, GID: 1000}, "/h/a b/f": {Mode: 0o600, UID: 1000},
 		"/open": {Mode: fs.ModeDir | 0o777}, "/open/f": {Mode: 0o600, UID: 1000},
-		"/h/mine": {Mode: 0o600, UID: 1000, GID: 1000}, "/h/umask2": {Mode: 0o664, UID: 1000, GID: 1000}, "/h/own": {Mode: 0o664, UID: 1000, GID: 1007},
-		"/h/staff": {Mode: 0o664, UID: 1000, GID: 50}, "/h/all": {Mode: 0o646, UID: 1000, GID: 1000}, "/h/theirs": {Mode: 0o600, UID: 1001},
-		"/etc": {Mode: fs.ModeDir | 0o775, GID: 80}, "/etc/f": {Mode: 0o644}, "/etc/wheel": {Mode: 0o664}, "/etc/devs": {Mode: 0o664, GID: 50}, "/etc/all": {Mode: 0o666},
-		"/h/link": {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "dots/f"}, "/h/dots": {Mode: fs.ModeDir | 0o775, UID: 1000, GID: 1000}, "/h/dots/f": {Mode: 0o664, UID: 1000, GID: 1000},
-		"/h/lead": {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "/h2/f"}, "/h2": {Mode: fs.ModeDir | 0o755, UID: 1001}, "/h2/f": {Mode: 0o644, UID: 1001},
+		"/h/mine": {Mode: 0o600, UID: 1000, GID: 1000}, "/h/umask2": {Mode: 0o664, UID: 1000, GID: 1000},
+		"/h/own":   {Mode: 0o664, UID: 1000, GID: 1007},
+		"/h/staff": {Mode: 0o664, UID: 1000, GID: 50}, "/h/all": {Mode: 0o646, UID: 1000, GID: 1000},
+		"/h/theirs": {Mode: 0o600, UID: 1001},
+		"/etc":      {Mode: fs.ModeDir | 0o775, GID: 80}, "/etc/f": {Mode: 0o644}, "/etc/wheel": {Mode: 0o664},
+		"/etc/devs": {Mode: 0o664, GID: 50}, "/etc/all": {Mode: 0o666},
+		"/h/link": {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "dots/f"},
+		"/h/dots": {Mode: fs.ModeDir | 0o775, UID: 1000, GID: 1000}, "/h/dots/f": {Mode: 0o664, UID: 1000,
+			GID: 1000},
+		"/h/lead": {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "/h2/f"},
+		"/h2":     {Mode: fs.ModeDir | 0o755, UID: 1001}, "/h2/f": {Mode: 0o644, UID: 1001},
 	}
-	owners := Owners{Self: 1000, Private: func(gid int) bool { return gid == 1007 }, Look: func(path string) (Entry, error) {
-		if e, ok := files[path]; ok {
-			return e, nil
-		}
-		return Entry{}, fs.ErrNotExist
-	}}
+	owners := Owners{Self: 1000, Private: func(gid int) bool { return gid == 1007 },
+		Look: func(path string) (Entry, error) {
+			if e, ok := files[path]; ok {
+				return e, nil
+			}
+			return Entry{}, fs.ErrNotExist
+		}}
 	for _, tt := range []struct{ path, why, fix string }{
-		{"/h/mine", "", ""}, {"/h/umask2", "", ""}, {"/h/own", "", ""}, {"/etc/f", "", ""}, {"/etc/wheel", "", ""}, {"/h/link", "", ""},
+		{"/h/mine", "", ""}, {"/h/umask2", "", ""}, {"/h/own", "", ""}, {"/etc/f", "", ""}, {"/etc/wheel", "",
+			""}, {"/h/link", "", ""},
 		{"/h/staff", "/h/staff can be written to by its group 50", "chmod g-w /h/staff"},
 		{"/h/all", "/h/all can be written to by everybody", "chmod o-w /h/all"},
 		{"/h/theirs", "/h/theirs belongs to user 1001", "copy it"},
@@ -145,14 +153,16 @@ func TestFile(t *testing.T) {
 	} {
 		err := owners.File(tt.path)
 		var bad *Error
-		if (err != nil) != (tt.why != "") || err != nil && (!errors.As(err, &bad) || !strings.HasPrefix(err.Error(), tt.why) || !strings.Contains(bad.Hint(), tt.fix)) {
+		if (err != nil) != (tt.why != "") || err != nil && (!errors.As(err,
+			&bad) || !strings.HasPrefix(err.Error(), tt.why) || !strings.Contains(bad.Hint(), tt.fix)) {
 			t.Errorf("%s: got %v, want %q", tt.path, err, tt.why)
 		}
 		if err := (Owners{}).File(tt.path); err != nil {
 			t.Errorf("%s, where owners say nothing: %v", tt.path, err)
 		}
 	}
-	for path, want := range map[string]bool{"/h/mine": false, "/etc/f": false, "/h/theirs": true, "/none": false} {
+	for path, want := range map[string]bool{"/h/mine": false, "/etc/f": false, "/h/theirs": true,
+		"/none": false} {
 		if got := owners.Foreign(path); got != want {
 			t.Errorf("%s is another's: %v, want %v", path, got, want)
 		}

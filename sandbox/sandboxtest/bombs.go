@@ -139,7 +139,7 @@ func (b bomb) setOff(t *testing.T, s *sandbox.Sandbox, facts runtime.Facts,
 	fine(t, s)
 }
 
-// wrong says in what the outcome differs from what it is to be.
+// wrong returns in what the outcome differs from what it is to be.
 func (b bomb) wrong(t *testing.T, r run) []string {
 	var wrong []string
 	if !slices.Contains(b.status, r.Status) {
@@ -184,7 +184,7 @@ func (noHost) Call(context.Context, sandbox.Call) (json.RawMessage, error) {
 	return nil, errors.New("there are no tools")
 }
 
-// heap is what this process holds, in bytes, with the garbage gone.
+// heap returns what this process holds, in bytes, with the garbage gone.
 func heap() int64 {
 	goruntime.GC()
 	var m goruntime.MemStats
@@ -192,13 +192,13 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// available are the bytes that the machine could give out; an engine on another one makes the test
-// a weaker one.
+// available returns the bytes that the machine could give out; an engine on another one makes the
+// test a weaker one.
 func available() int64 {
 	return 1024 * field("/proc/meminfo", "MemAvailable:")
 }
 
-// shortOf waits for the machine to have so many bytes available, and gives what is missing in the
+// shortOf waits for the machine to have want bytes available, and returns what is missing in the
 // end: others work on it too.
 func shortOf(ctx context.Context, want int64) int64 {
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
@@ -216,7 +216,7 @@ func shortOf(ctx context.Context, want int64) int64 {
 	}
 }
 
-// field is a number in a file of lines such as "Name:  123 kB"; 0 where there is none.
+// field returns a number in a file of lines such as "Name:  123 kB"; 0 where there is none.
 func field(path, name string) int64 {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -25,7 +25,8 @@ var (
 const (
 	gVisorMemory = "gVisor ends the code with exit code 1 when the memory of its control group is used " +
 		"up, and no limit is named"
-	gVisorProcesses = "in gVisor so many processes take more than the memory, by its own count, so that " +
+	gVisorProcesses = "in gVisor that number of processes takes more than the memory, by its own count, so " +
+		"that " +
 		"limit may come first"
 	gVisorCores = "the times that gVisor gives are no measure of the machine's cores, and binding to " +
 		"cores means nothing in it: only an engine limits them"
@@ -60,7 +61,7 @@ var bombs = []bomb{
 	{name: "zombies that are not waited for", status: refusedOrEnded, says: "MCP_BRIDGE_PIDS",
 		gVisor: gVisorProcesses,
 		code:   "import os\nwhile True:\n  if os.fork() == 0: os._exit(0)"},
-	{name: "orphans that nobody waits for", status: ok, prints: "few",
+	{name: "orphans without a parent", status: ok, prints: "few",
 		code: "import os\nfor _ in range(400):\n  if (p := os.fork()) == 0:\n    if os.fork() == 0: " +
 			"os._exit(0)\n    os._exit(0)\n  os.waitpid(p, 0)\n" +
 			"n = sum(1 for p in os.listdir('/proc') if p.isdigit())\nprint('few' if n < 30 else n)"},
@@ -136,7 +137,7 @@ func manyProcesses(_ *testing.T, r run) string {
 	return ""
 }
 
-// memoryOrFiles: a tmpfs has so many files at the most, and each takes memory of the kernel's;
+// memoryOrFiles: a tmpfs bounds its number of files, and each takes memory of the kernel's;
 // which ends first is the machine's.
 func memoryOrFiles(_ *testing.T, r run) string {
 	if r.Status == sandbox.StatusMemoryLimit && strings.Contains(r.Message, "256 MiB") ||

@@ -1,0 +1,49 @@
+package sandbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// TestClockThatStops: the host's waiting for longer than the code's own time doesn't count when it says
+// so. See TestClock.
+func TestClockThatStops(t *testing.T) {
+	var clock sandbox.Clock
+	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
+		defer clock.Stop()()
+		select {
+		case <-time.After(4 * time.Second):
+			return echo(ctx, c)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	})
+	req := sandbox.Request{Code: "print(mcp_shop.echo(text='a'))", Timeout: 3 * time.Second, Clock: &clock,
+		Providers: shop("echo")}
+	if r, err := newSandbox(t, nil).Run(t.Context(), req, host); err != nil || r.Status != sandbox.StatusOK {
+		t.Errorf("got %s, %v", r.Status, err)
+	}
+}
+
+// TestPatience: the clock doesn't stand still for longer than it may.
+func TestPatience(t *testing.T) {
+	s := newSandbox(t, func(c *sandbox.Config) { c.Patience = 100 * time.Millisecond })
+	var clock sandbox.Clock
+	waits := hostFunc(func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
+		defer clock.Stop()()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	began := time.Now()
+	r, err := s.Run(t.Context(), sandbox.Request{Code: "print(mcp_shop.echo(text='a'))",
+		Timeout: time.Second, Clock: &clock,
+		Providers: shop("echo")}, waits)
+	if took := time.Since(began); err != nil || r.Status != sandbox.StatusTimeout ||
+		took > config().StartTimeout {
+		t.Errorf("got %s after %v, %v", r.Status, took, err)
+	}
+}
