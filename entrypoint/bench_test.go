@@ -14,7 +14,7 @@ import (
 
 // The benchmarks of the guest, as a plain process. Each stands beside the least that the same thing
 // could cost, measured in the same run: figures of different runs or machines say little.
-// scripts/bench makes a table of them.
+// bench/run makes a table of them.
 
 // samples collects what a round takes and reports the median and the 95th percentile instead of a
 // mean.

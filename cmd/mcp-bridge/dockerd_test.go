@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
-// daemon is a dockerd that scripts/with-engine starts again when it was killed, but not before it may.
+// daemon is a dockerd that test/engines/with-engine starts again when it was killed, but not before it may.
 type daemon struct {
 	t    *testing.T
 	hold string
@@ -29,7 +29,7 @@ func newDaemon(t *testing.T) daemon {
 	}
 	dir := os.Getenv("MCP_BRIDGE_TEST_RESTART")
 	if dir == "" {
-		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: scripts/engine-inside would start dockerd again when it was killed")
+		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: test/engines/inside would start dockerd again when it was killed")
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 """The libraries that test_display.py has made-up ones of, as they really are:
-scripts/python-libraries installs them.
+test/python installs them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from guest_tests.test_display import files
 
 PYTHON = HERE.parent / ".cache" / "python" / "bin" / "python3"
 MISSING = (
-    "there are no real matplotlib, Pillow and pandas in .cache/python: scripts/python-libraries installs them"
+    "there are no real matplotlib, Pillow and pandas in .cache/python: test/python installs them"
     " from PyPI"
 )
 
