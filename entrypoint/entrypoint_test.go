@@ -22,7 +22,14 @@ func parts(t *testing.T, source []byte) (boot, modules, code []byte) {
 		sizes[0]+sizes[1]+sizes[2] != len(rest) {
 		t.Fatalf("first line %q, and %d bytes behind it: %v", head, len(rest), err)
 	}
-	return rest[:sizes[0]], rest[sizes[0] : sizes[0]+sizes[1]], rest[sizes[0]+sizes[1]:]
+	r, err := zlib.NewReader(bytes.NewReader(rest[sizes[0] : sizes[0]+sizes[1]]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if modules, err = io.ReadAll(r); err != nil {
+		t.Fatal(err)
+	}
+	return rest[:sizes[0]], modules, rest[sizes[0]+sizes[1]:]
 }
 
 func TestSource(t *testing.T) {
@@ -57,16 +64,11 @@ func TestSourceWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	boot, packed, code := parts(t, with)
-	r, err := zlib.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts, err := io.ReadAll(r)
+	boot, texts, code := parts(t, with)
 	_, want, _ := parts(t, Source())
-	if err != nil || !bytes.Equal(texts, want) || len(boot) == 0 || string(code) != "\x01\x02\x03" {
-		t.Errorf("got %v, %d bytes of modules where the source has %d, the first of %d, code % x", err,
-			len(texts), len(want), len(boot), code)
+	if !bytes.Equal(texts, want) || len(boot) == 0 || string(code) != "\x01\x02\x03" {
+		t.Errorf("got %d bytes of modules where the source has %d, the first of %d, code % x", len(texts),
+			len(want), len(boot), code)
 	}
 	for _, line := range []string{"", "\n", "no base64!", "AAAA\nAAAA x"} {
 		if _, err := SourceWith([]byte(line)); err == nil {

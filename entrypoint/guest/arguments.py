@@ -19,10 +19,7 @@ class Arguments:
         self._schemas = schemas.members(self._root)
 
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-        """The arguments of a call as a JSON object.
-
-        What is wrong with them is raised as it would be for a function.
-        """
+        """The arguments of a call as a JSON object; what is wrong is raised as it would be for a function."""
         bound = self._bind(args, kwargs)
         plain = values.plain(bound)
         checker = Checker(self._root)

@@ -8,10 +8,7 @@ from guest.light_typing import Any
 
 
 class There:
-    """What awaiting gives at once: itself.
-
-    So a value may be awaited by code that made it where no event loop ran yet.
-    """
+    """Awaiting it gives itself, so code may await a value that was made without an event loop."""
 
     __slots__ = ()
 

@@ -1,6 +1,4 @@
-"""One call, in both styles: it blocks where no event loop runs in the thread, and is awaited where
-one does.
-"""
+"""One call: it blocks, or is awaited where an event loop runs in the thread."""
 
 from __future__ import annotations
 

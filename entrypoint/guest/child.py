@@ -1,6 +1,4 @@
-"""The child: warms up, waits for its one execute, runs the code, and tells the supervisor what
-became of it.
-"""
+"""The child: warms up, waits for its one execute, runs the code, and reports its exception."""
 
 from __future__ import annotations
 
@@ -173,9 +171,7 @@ def _each(*steps: Any) -> None:
 
 
 def _import_ahead(link: Link) -> wire.Frame | None:
-    """Imports what much code will want, as long as there is none yet; gives the execute that came
-    meanwhile.
-    """
+    """Imports what much code needs until an execute comes, which it returns."""
     poller = select.poll()
     poller.register(link.fd, select.POLLIN)
     patience = STANDBY

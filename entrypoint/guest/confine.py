@@ -1,9 +1,4 @@
-"""What the guest forbids itself, and so the code, before there is any code: dumps and a list of
-system calls.
-
-The filter only ever adds to what the engine's own profile forbids; it can't be taken off, and it is
-the same everywhere.
-"""
+"""Forbids dumps and a list of system calls to the guest and the code, before any code runs."""
 
 from __future__ import annotations
 
@@ -211,10 +206,7 @@ def cores_program(machine: str) -> bytes | None:
 
 
 def keep_cores() -> None:
-    """Has this thread, and what it starts, stay on the cores it is bound to.
-
-    Without ctypes nothing does: confine says so.
-    """
+    """Keeps this thread, and what it starts, on the cores it is bound to, where there is ctypes."""
     try:
         code = cores_program(os.uname().machine)
         if code is not None:
@@ -224,10 +216,7 @@ def keep_cores() -> None:
 
 
 def be_the_child() -> None:
-    """Takes back what is the supervisor's alone: undumpable, a process can't read its own /proc/self.
-
-    And has the kernel end this process with the supervisor, which matters only where that isn't pid 1.
-    """
+    """Makes the child dumpable, to read its own /proc/self; it is killed when the supervisor ends."""
     try:
         _prctl(PR_SET_DUMPABLE, 1)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

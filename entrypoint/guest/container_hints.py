@@ -33,10 +33,7 @@ def limit(error: BaseException) -> str:
 
 
 def _space() -> str:
-    """Names the directories that are full.
-
-    Whoever got the error may have removed the file since: then there is none.
-    """
+    """Names the directories that are full; there is none if the code has removed the file since."""
     full = [told for told in map(_full, TMPFS) if told]
     return f"{' and '.join(full)}: remove what isn't needed there" if full else ""
 

@@ -1,7 +1,4 @@
-"""What a result holds beside its value: images, audio, files and links.
-
-Most results have none, so it is imported late.
-"""
+"""What a result holds beside its value; imported late, since most results hold nothing else."""
 
 from __future__ import annotations
 
@@ -33,9 +30,7 @@ class ToolImage:
 
 
 class ToolLink:
-    """A resource that a result points to: mcp_x.resources.read(link.uri) reads it. `about` is all
-    that the server said.
-    """
+    """A resource that a result points to: mcp_x.resources.read(link.uri) reads it."""
 
     __module__ = "mcp"
 

@@ -33,9 +33,7 @@ def files_of(value: Any, name: str = "") -> list[ToolImage]:
 
 
 def results_in(value: Any) -> dict[str, results.Content]:
-    """results_in returns the results with more than a text or data: the value, or members of it by
-    their index or key.
-    """
+    """The results with more than a text or data: value itself, or members of it by index or key."""
     if isinstance(value, results.Content):
         return {"": value} if value.note() else {}
     if type(value) not in (list, tuple, dict):
@@ -57,10 +55,7 @@ class Screen:
         self._seen: list[Any] = []  # figures that need not be shown again at the end
 
     def show(self, value: Any, kind: str | None = None) -> None:
-        """Shows one value.
-
-        What can't be handed over for its size is told on stderr: a look must not end the run.
-        """
+        """Shows one value. One that is too large to be handed over is reported on stderr."""
         try:
             if kind is None and (found_in := results_in(value)):
                 self._show_results(value, found_in)
@@ -122,10 +117,7 @@ class Screen:
         return given
 
     def figures(self) -> None:
-        """Shows the figures that pyplot has open and closes them.
-
-        A figure that can't be drawn is told on stderr.
-        """
+        """Shows and closes pyplot's open figures, and reports those that can't be drawn on stderr."""
         pyplot = sys.modules["matplotlib.pyplot"]
         for number in pyplot.get_fignums():
             figure = pyplot.figure(number)

@@ -1,8 +1,4 @@
-"""What the code can show and hand over beside text: `display`, `save_artifact`, and the value of a
-last expression.
-
-Here are only the names of that. What does the work is imported at its first use.
-"""
+"""`display`, `save_artifact` and the value of a last expression; their work is imported late."""
 
 from __future__ import annotations
 
@@ -46,9 +42,7 @@ class Display:
         return self._made
 
     def display(self, *values: Any, mime: str | None = None) -> None:
-        """Shows values: figures and images as images, tables as text, bytes as what `mime` says,
-        else the repr.
-        """
+        """Shows values: figures as images, tables as text, bytes as `mime` says, others by repr."""
         for value in values:
             self.screen().show(value, mime)
 
@@ -84,9 +78,7 @@ class Display:
 
 
 def members(value: Any) -> Iterable[Any]:
-    """members returns the first values in a list, tuple or dict, or the value itself where it is
-    none of these.
-    """
+    """The first values in a list, tuple or dict, or the value itself where it is none of these."""
     if type(value) not in (list, tuple, dict):
         return (value,)
     return islice(value.values() if type(value) is dict else value, LOOKED_AT)

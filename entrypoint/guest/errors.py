@@ -1,6 +1,4 @@
-"""What is said of an uncaught exception: type, message, traceback, line, and the next step where it
-is a usual slip.
-"""
+"""What is said of an uncaught exception: type, message, traceback, line, and a hint."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ from guest.results import ToolError
 
 
 class Reserve:
-    """Address space and descriptors held back, so that there are some to tell with that there are
-    none. They take no memory.
-    """
+    """Address space and descriptors that are held back for the report of their lack."""
 
     SIZE = 4 << 20
     FILES = 4

@@ -43,9 +43,7 @@ async def _run(parts: list[CodeType], namespace: dict[str, Any]) -> None:
 
 
 def lines_of(code: str) -> list[str]:
-    """The lines as Python counts them. str.splitlines also ends lines at form feeds and at other
-    characters.
-    """
+    """The lines as Python counts them. str.splitlines also ends lines at form feeds."""
     lines = io.StringIO(code, newline=None).readlines()
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"  # as linecache has it: the marks of columns are wrong without
@@ -101,9 +99,7 @@ def compiled(code: str, lines: list[str]) -> list[CodeType]:
 
 
 def _behind(statement: ast.stmt, lines: list[str]) -> str:
-    """The text of the code behind a statement, without comments; the statement is the last one, so
-    there are no strings.
-    """
+    """The text behind the last statement, without comments."""
     row, column = statement.end_lineno or 1, statement.end_col_offset or 0
     rest = lines[row - 1].encode()[column:].decode() if row <= len(lines) else ""
     return "".join(line.partition("#")[0] for line in [rest, *lines[row:]])

@@ -24,10 +24,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def add(name: str, data: str) -> None:
-    """Adds a piece, in base64, to the end of a file.
-
-    Raises OSError, or ValueError for what is no name or no base64.
-    """
+    """Adds a piece in base64 to a file. Raises OSError, or ValueError for a wrong name or data."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise ValueError("it is no name of a file")
     piece = memoryview(a2b_base64(data))
@@ -41,10 +38,7 @@ def add(name: str, data: str) -> None:
 
 
 def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
-    """Sends the files below path, in order of their names, as far as they have room.
-
-    What was left behind is said.
-    """
+    """Sends the files below path by name, and says which were left behind."""
     behind: list[str] = []
     refused: list[str] = []
     renamed: list[str] = []
@@ -76,9 +70,7 @@ def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
 
 
 def tell_lost(out: str, say: Callable[[str], None]) -> None:
-    """tell_lost says which files lie beside the directory out, as far as few entries show, and how
-    they are handed over.
-    """
+    """Says which files lie beside the directory out, and how they are handed over."""
     home, found, left = os.path.dirname(out), [], MAX_LOOKED
     for folder, folders, names in os.walk(home):
         if folder == home:

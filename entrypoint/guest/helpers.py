@@ -49,10 +49,7 @@ class Helpers:
         return self._servers[server][tool](**(arguments or {}))
 
     def load_server(self, name: str) -> Any:
-        """Adds a server to the run, where policy allows, and gives its proxy.
-
-        One that is there already is asked for its tools anew.
-        """
+        """Adds a server to the run, where policy allows, or asks one again for its tools."""
         known = self._servers.find(name)
         if known is not None:
             return known._request(lambda: known).now()
@@ -85,10 +82,7 @@ class Helpers:
         return self._described(server)()
 
     def list_loaded_server_metadata(self) -> Any:
-        """describe_server of each server of this run.
-
-        One that can't be asked has no tools, and "error" says why.
-        """
+        """describe_server of each server of this run. Where one can't be asked, "error" says why."""
         waiting = [(server, self._described(server)) for server in self._servers.values()]
         found: list[dict[str, Any]] = []
         for server, described in waiting:
@@ -99,9 +93,7 @@ class Helpers:
         return ReadyList(found)
 
     def list_tools(self, server: str) -> Any:
-        """The tools of a server: dicts with name, alias, description, inputSchema and, if it has
-        one, outputSchema.
-        """
+        """The tools of a server: dicts with name, alias, description, inputSchema and outputSchema."""
         return self._tools(server).now()
 
     def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
@@ -187,9 +179,7 @@ class Helpers:
 
 
 class Found(ReadyList):
-    """The tools that a search found, best first. `unknown` are dicts with server and reason: those
-    not searched.
-    """
+    """The tools that a search found, best first, and in `unknown` the servers not searched."""
 
     def __init__(self, answer: Any) -> None:
         answer = answer if isinstance(answer, dict) else {}

@@ -64,9 +64,7 @@ def _fence(error: BaseException, namespace: dict[str, Any]) -> str:
 
 
 def _value(error: BaseException, namespace: dict[str, Any]) -> str:
-    """A tool's value where asyncio wants a coroutine: without an event loop, a call of a tool is
-    made at once.
-    """
+    """A tool's value where asyncio wants a coroutine: without an event loop, a call blocks."""
     if not isinstance(error, (TypeError, ValueError, RuntimeError)):
         return ""
     if "gather(" in (line := expressions.Place(error).line) and _GATHERED.search(str(error)):

@@ -23,10 +23,7 @@ _GONE: wire.Frame = {
 
 
 class Link:
-    """Sends calls and hands each result to whoever asked.
-
-    Safe for use by any thread of the process that made it.
-    """
+    """Sends calls and delivers their results. Any thread of the process that made it may use it."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -53,10 +50,7 @@ class Link:
         return bool(self._early)
 
     def first(self) -> wire.Frame:
-        """Waits for the next frame.
-
-        To be called before any call is made. Raises EOFError when none will come.
-        """
+        """Waits for the next frame, before any call is made. Raises EOFError when none will come."""
         while not self._early:
             data = wire.read_some(self._fd)
             if not data:
@@ -118,9 +112,7 @@ class Link:
             self._tell_cancelled()
 
     def _tell_cancelled(self) -> None:
-        """Leaves it to whoever holds the lock, which may be this very thread: a call is cancelled
-        also when it is garbage.
-        """
+        """Leaves it to the holder of the lock, which may be this thread: garbage is cancelled too."""
         while self._cancelled and self._lock.acquire(blocking=False):
             try:
                 while self._cancelled:

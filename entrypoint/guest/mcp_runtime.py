@@ -1,6 +1,4 @@
-"""The names of a run: the bare ones, the modules mcp, mcp.runtime and mcp.servers, the environment,
-and the files of stubs.
-"""
+"""The names of a run: bare ones, the modules of mcp, the environment, and files of stubs."""
 
 from __future__ import annotations
 

@@ -51,9 +51,7 @@ def _expected(root: str, path: str, kind: str) -> bool:
 
 
 def _covers(options: list[str], filesystem: str) -> bool:
-    """A tmpfs of one page that can't be written to, by which the host covers an image's volumes:
-    nothing fits in.
-    """
+    """Whether it is a full tmpfs of one page, by which the host covers an image's volumes."""
     return "ro" in "".join(options).split(",") and "size=4k" in filesystem.split(",")
 
 

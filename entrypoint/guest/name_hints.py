@@ -93,9 +93,7 @@ def nothing_installed() -> str:
 
 
 def _connected(error: ImportError, namespace: dict[str, Any]) -> str:
-    """An import of servers from where others keep them, or of the SDK that code elsewhere connects
-    to them with.
-    """
+    """An import of servers from where others keep them, or of the SDK that connects to them."""
     top, _, rest = str(error.name).partition(".")
     if isinstance(error, ModuleNotFoundError) and top == "servers":
         line = expressions.Place(error).line
@@ -198,9 +196,7 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
 
 
 def _spelled(wrong: str, servers: list[Any]) -> str:
-    """_spelled returns the call of a tool whose name has its server's in it, as other programs
-    write it; "" for none.
-    """
+    """The call of a tool whose name has its server's in it, as other programs write it."""
     for server in servers:
         for begin in (
             f"mcp__{server._name}__",
@@ -219,9 +215,7 @@ def _renamed(line: str, wrong: str, name: str) -> str:
 
 
 def _unset(wrong: str, line: str, servers: list[Any]) -> str:
-    """A name that nothing is like: what an earlier call has set, or a tool of a server whose tools
-    aren't known yet.
-    """
+    """A name like no other: what an earlier call has set, or a tool of a server not yet asked."""
     if not re.search(rf"\b{re.escape(wrong)}\s*\(", line):
         return "nothing is kept between calls: fetch it again in this program"
     unknown = [

@@ -58,9 +58,7 @@ def choices(names: Iterable[str], kind: str, wrong: str = "") -> str:
 
 
 def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
-    """The name that is most like a wrong one, or with part also the one name that begins it or
-    begins with it; "" for none.
-    """
+    """The name most like a wrong one; with part also the only one that begins it or with it."""
     if not 0 < len(wrong) <= MAX_NAME:
         return ""
     import difflib
@@ -77,9 +75,7 @@ def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
 
 
 def one_edit(wrong: str, name: str) -> bool:
-    """one_edit reports whether one letter more, less or other, or two in the other order, make name
-    of wrong.
-    """
+    """Whether name is wrong with one letter more, less or other, or two in the other order."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(wrong, name, strict=False))
     begin = len(list(same))
     a, b = wrong[begin:], name[begin:]

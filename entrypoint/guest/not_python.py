@@ -1,6 +1,4 @@
-"""What is said of code that can't be parsed since it is no Python: other languages, a notebook's
-commands, a shell's.
-"""
+"""Hints for code of other languages, and for commands of a notebook or a shell."""
 
 from __future__ import annotations
 

@@ -29,10 +29,7 @@ _WHY = {
 
 
 def finish(run: Run, requests: Requests | None, output: Output) -> None:
-    """Sends the last output and done. To be called once, when the child's status is known.
-
-    Raises Stop when the child died before there was anything to run.
-    """
+    """Sends the last output and done. Raises Stop when the child died before there was a run."""
     status = run.status
     assert status is not None
     # Not killed yet: to take the memory of what is left apart would hold up those who are to pass
@@ -67,9 +64,7 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
 
 
 def _holds_any(path: str, but: tuple[str, ...] = ()) -> bool:
-    """_holds_any reports whether path is a directory with other entries than those; it looks no
-    further than the first.
-    """
+    """Whether path is a directory with other entries than those."""
     try:
         with os.scandir(path) as entries:
             return any(entry.name not in but for entry in entries)

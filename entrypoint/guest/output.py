@@ -59,10 +59,7 @@ class Output:
         return self.open - {self._left_out}
 
     def take(self, fd: int) -> int:
-        """Reads once what one pipe holds now and gives how much that was.
-
-        What a pipe at rest holds is read before it.
-        """
+        """Reads one pipe once, after the pipe at rest, and returns how many bytes it held."""
         if self._left_out != fd and self._left_out in self.open:
             self._take(self._left_out)
         self._left_out = -1
@@ -91,9 +88,7 @@ class Output:
         self._size += len(text)
 
     def take_all(self) -> None:
-        """Reads both pipes once: all that was written before a request of the same process is there
-        by then.
-        """
+        """Reads both pipes once: that holds all that was written before a request."""
         for fd in sorted(self.open):
             self._take(fd)
 
@@ -108,9 +103,7 @@ class Output:
         self._pending, self._size, self._sent = [], 0, time.monotonic()
 
     def finish(self, limit: int) -> None:
-        """Reads up to limit bytes of what is still in the pipes, waiting for nothing, and ends both
-        streams.
-        """
+        """Reads up to limit bytes that are still in each pipe, without waiting, and ends both streams."""
         for fd in sorted(self.open):
             left = limit
             while left > 0 and (n := self._take(fd)):

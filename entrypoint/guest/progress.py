@@ -28,10 +28,7 @@ def check(callback: Callback) -> None:
 
 
 class Observed:
-    """The reports on a call.
-
-    They come in one thread and are told in another, in order, which wake has call tell.
-    """
+    """The reports on a call, which come in one thread and are told in another, in order."""
 
     def __init__(self, name: str, callback: Callback, wake: Callable[[], None]) -> None:
         self._name, self._callback, self._wake = name, callback, wake

@@ -1,7 +1,4 @@
-"""Making bytes or text of what is shown or handed over.
-
-Libraries are known by the names of their types: none is imported.
-"""
+"""Bytes or text of what is shown or handed over. Libraries are recognised, not imported."""
 
 from __future__ import annotations
 
@@ -149,9 +146,7 @@ def named(path: Any) -> tuple[str, Any]:
 
 
 def own_file(data: Any) -> bool:
-    """own_file reports whether data is the path, as a plain text, of a file that the code may have
-    written.
-    """
+    """Whether data is, as a plain text, the path of a file that the code may have written."""
     if (
         not isinstance(data, str)
         or isinstance(data, results.Content)

@@ -21,9 +21,7 @@ class Resources:
         return ask(self._link, helper, {"server": self._server, **given}, made, self._server).now()
 
     def list(self) -> Any:
-        """The resources: dicts with uri, name and, where the server says so, mimeType, description
-        and more.
-        """
+        """The resources: dicts with uri, name and what else the server says, such as mimeType."""
         return self._ask("list_resources")
 
     def templates(self) -> Any:
@@ -31,9 +29,7 @@ class Resources:
         return self._ask("list_resource_templates")
 
     def read(self, uri: str) -> Any:
-        """A resource: a text is a str with .mime and .uri, a binary one is bytes with the same;
-        several are a list.
-        """
+        """A resource: a str or bytes, each with .mime and .uri; several are a list."""
         return self._ask("read_resource", uri=str(uri))
 
     def complete(self, template: str, argument: str, value: str = "", /, **known: str) -> Any:
@@ -59,10 +55,7 @@ class Prompts:
         return ask(self._link, "list_prompts", {"server": self._server}, ReadyList, self._server).now()
 
     def get(self, name: str, /, **arguments: str) -> Any:
-        """A prompt filled in: a dict with messages, each of which has a role and a content.
-
-        Arguments are text.
-        """
+        """A prompt filled in: a dict with messages, each with a role and a content."""
         from guest.servers import ask
 
         given = {

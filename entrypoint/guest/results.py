@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 class ToolError(RuntimeError):
-    """A call failed: the tool said so, or it could not be made. `code` says which; `content` is
-    what the tool sent.
-    """
+    """A call failed: `code` says how; `content` is what the tool sent."""
 
     __module__ = "mcp"
 
@@ -53,10 +51,7 @@ class SerializationError(ToolError, TypeError):
 
 
 class Content(There):
-    """What all kinds of results have.
-
-    The value itself is the text, the dict or the list that the object is.
-    """
+    """What all results have. The object itself is the text, the dict or the list."""
 
     content: list[Any] = []  # noqa: RUF012  # no result changes it
     structured: Any = None
@@ -102,9 +97,7 @@ class Content(There):
         return self
 
     def note(self, files: bool = True) -> str:
-        """note returns how to see what the value doesn't show; files: also its images, audio and
-        other files.
-        """
+        """How to see what the value doesn't show; files: also its images, audio and other files."""
         if len(texts := _texts(self.content)) == len(self.content):
             return ""
         from guest import content
@@ -362,9 +355,7 @@ def parsed(text: str) -> Any:
 
 
 def outline(value: Any) -> Any:
-    """What an error needs to know of a value that the code hasn't kept: which keys of a dict hold
-    lists, how a text begins.
-    """
+    """The keys of a dict, each with whether it is a list, or how a text begins: for hints."""
     if isinstance(value, dict):
         return {key: [] if isinstance(held, list) else None for key, held in islice(value.items(), 30)}
     return str.__str__(value[:200]) if isinstance(value, str) else None

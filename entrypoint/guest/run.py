@@ -78,10 +78,7 @@ class Run:
             self.held_size += len(line)
 
     def settle(self, call: str) -> bool:
-        """The result of a call is there; says whether the call was waiting for it.
-
-        Sends the next one that is held.
-        """
+        """Sends a held call in the place of an answered one, and returns whether call was waiting."""
         if self.calls.pop(call, None) is None:
             return False
         if self.held and self.running and self.status is None:
@@ -91,10 +88,7 @@ class Run:
         return True
 
     def cancel(self, call: str) -> None:
-        """The code doesn't want the result of a call any more.
-
-        The host is told once, if it knows the call, and answers it.
-        """
+        """Tells the host once, if it knows the call, that the code doesn't want its result any more."""
         if call in self.held:
             self._release(call)
         elif self.calls.get(call) is False:
@@ -122,9 +116,7 @@ class Run:
         self.send({"type": "artifact", "id": self.id, **frame})
 
     def tell_taken(self) -> None:
-        """Tells the host from time to time what the child has taken of its results, so that it may
-        send more.
-        """
+        """Tells the host what the child has taken of its results, so that it may send more."""
         taken = self.received - self.to_child.size  # or less, when there are answers of our own among them
         if taken - self.told_taken >= wire.TAKEN and not self.done:
             self.told_taken = taken
@@ -140,9 +132,7 @@ class Run:
             self.begin()
 
     def begin(self, regardless: bool = False) -> None:
-        """Sends started once there is an execute and a child that can run it (or one that never
-        will: regardless).
-        """
+        """Sends started once there is an execute and a warm child, or regardless one that is dead."""
         if self.asked and (self.warm or regardless) and not self.running:
             self.running = True
             self.began = time.monotonic()

@@ -39,9 +39,7 @@ def strings(schema: Schema, key: str) -> list[str]:
 
 
 def resolve(root: Any, ref: str) -> Any:
-    """What a reference into the schema means; True, which allows everything, for one that leads
-    nowhere or elsewhere.
-    """
+    """What a reference means; True, which allows everything, for one that leads nowhere."""
     if not ref.startswith("#"):
         return True
     at, path = root, ref[1:]
@@ -69,10 +67,7 @@ def resolve(root: Any, ref: str) -> Any:
 
 
 def members(root: Any) -> Schema:
-    """The schemas of an object's members, its own and those of its parts.
-
-    One that several parts have may be as any has it.
-    """
+    """The schemas of an object's members and of its parts'; of several for one, any may fit."""
     found: dict[str, list[Any]] = {}
     waiting, seen = [root], set()
     while waiting:
@@ -109,9 +104,7 @@ def described(root: Any, schema: Any, depth: int = 0) -> str:
 
 
 def kinds(schema: Schema) -> list[str]:
-    """The JSON types that a schema allows, by its own word or by the keywords that imply one; none
-    where it doesn't say.
-    """
+    """The JSON types that a schema allows or implies; none where it doesn't say."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return [kind]

@@ -55,10 +55,7 @@ class Server:
             self._known = _tools(provider)
 
     def _load(self) -> dict[str, wire.Frame]:
-        """The tools by safe name.
-
-        The first touch of a server that the host hasn't started yet waits for it.
-        """
+        """The tools by safe name. The first touch of a server waits until the host has started it."""
         if self._known is None:
             with self._lock:
                 if self._known is None:
@@ -67,9 +64,7 @@ class Server:
         return self._known
 
     def _request(self, made: Callable[[], Any], called: str = "") -> Request:
-        """Asks for the tools; made gives the value once they are known. called is the helper that
-        the code has called.
-        """
+        """Asks for the tools, and makes the value once they are known. called is as in ask."""
 
         def loaded(provider: Any) -> Any:
             self._known, self._made = _tools(provider), {}

@@ -1,6 +1,4 @@
-"""What a tool takes and gives, read from its declaration, which the bridge writes
-(entrypoint/stubs). It is parsed, never run.
-"""
+"""What a tool takes and gives, parsed from the declaration that the bridge writes."""
 
 from __future__ import annotations
 

@@ -82,10 +82,7 @@ _WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 def _write(path: str, data: bytes) -> None:
-    """Makes a file of data.
-
-    It is done for each server of each run, on the way to the code, and open takes twice as long.
-    """
+    """Writes a file as quickly as can be: it is done for each server before the code runs."""
     fd = _os_open(path, _WRITING, 0o666)
     try:
         while data:

@@ -1,6 +1,4 @@
-"""The supervisor: takes the descriptors to itself, forks the child that will run the code, and
-watches over it.
-"""
+"""The supervisor: forks the child that will run the code, and watches over it."""
 
 from __future__ import annotations
 

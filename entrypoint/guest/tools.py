@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 class Tool(Protocol):
-    """One tool of a server.
-
-    Call it with keyword arguments, or positional ones in the order of its parameters.
-    """
+    """A tool of a server, called with keyword arguments, or with positional ones in order."""
 
     __name__: str
     __doc__: str | None

@@ -1,6 +1,4 @@
-"""The text of an uncaught exception: the code's own frames, with what libraries did below them in a
-line each.
-"""
+"""The text of an uncaught exception: the code's frames, and a line for those of libraries."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ _OWN = (wire.GUEST_FILES, "/ipc/servers/", "mcp.servers.", "<mcp")
 
 
 def render(error: BaseException) -> tuple[str, int]:
-    """The text, and the line of the code where it was left for the last time, or can't be parsed; 0
-    when unknown.
-    """
+    """The text, and the line where the code was left last or can't be parsed; 0 when unknown."""
     if (
         isinstance(error, SyntaxError)
         and error.text is None
@@ -88,9 +84,7 @@ def _entry(trace: TracebackType | None, n: int) -> TracebackType | None:
 
 
 class Stack(traceback.StackSummary):
-    """Formats the code's own frames as usual, each run of others as one line, and a very long stack
-    with a gap.
-    """
+    """Formats the code's frames as usual, each run of others as a line, and many with a gap."""
 
     def format(self, **options: object) -> list[str]:
         texts: list[str] = []

@@ -1,7 +1,4 @@
-"""Arguments on their way to JSON.
-
-What JSON has no word for is converted by rule, or refused with its path.
-"""
+"""Arguments on their way to JSON: converted by rule, or refused with their path."""
 
 from __future__ import annotations
 
@@ -110,9 +107,7 @@ def _converted(value: Any, path: str) -> Any:
 
 
 def _is_one_of(value: Any, module: str, *names: str) -> bool:
-    """Like isinstance, but a module that nobody has imported isn't imported for this: no value is
-    of its types.
-    """
+    """isinstance, without importing the module: while it isn't imported no value is of its types."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names))
 

@@ -1,6 +1,4 @@
-"""What all processes of the container use together, where the engine bounds it not or the kernel's
-own count is wanted.
-"""
+"""What all processes of the container use, where the engine doesn't bound or count it."""
 
 from __future__ import annotations
 
@@ -26,9 +24,7 @@ _OOM_FILES = (
 
 
 def oom_kills() -> int:
-    """Processes of this cgroup that the kernel killed for want of memory, as far as that can be
-    seen from inside.
-    """
+    """Processes of this cgroup that the kernel killed when memory ended, as seen from inside."""
     for path in _OOM_FILES:
         for line in _read(path).splitlines():
             name, _, value = line.partition(" ")
@@ -57,9 +53,7 @@ class Watch:
         self._floor = floor(memory, _fields(_read("/proc/meminfo")))
 
     def exceeded(self) -> tuple[str, str]:
-        """Which bound is passed just now, "memory", "processes" or "", and what there is to say of
-        it beyond that.
-        """
+        """The bound that is passed, "memory", "processes" or "", and what else there is to say of it."""
         if self._memory and 1024 * _fields(_read("/proc/meminfo")).get("MemAvailable", 1 << 60) < self._floor:
             return "memory", f"the machine had less than {self._floor >> 20} MiB of memory left"
         threads = used = 0
@@ -109,9 +103,7 @@ def _share(pid: str) -> int:
 
 
 def _resident(status: dict[str, int]) -> int:
-    """Bytes of one process in memory or in swap, but for files; gVisor tells only of all, shared
-    with others or not.
-    """
+    """Bytes of a process in memory or swap, without files; gVisor tells only all of them."""
     parts = [status[name] for name in ("RssAnon", "RssShmem") if name in status]
     return 1024 * (
         sum(parts if parts else [status.get("VmRSS", 0)]) + sum(status.get(name, 0) for name in _APART)
@@ -149,10 +141,7 @@ def _used(mount: str) -> int:
 
 
 def _mapped_from(smaps: str, mounts: list[str]) -> int:
-    """Bytes of one process that are shared mappings of files below mounts.
-
-    Private ones may be copies, so they don't count.
-    """
+    """Bytes of a process that are shared mappings of files below mounts."""
     size, ours = 0, False
     for line in smaps.splitlines():
         fields = line.split(None, 5)
@@ -183,10 +172,7 @@ def _fields(text: str) -> dict[str, int]:
 
 
 def _read(path: str, limit: int = 1 << 30) -> str:
-    """What a file holds, up to so many bytes.
-
-    It is done for each process at each look, and open takes three times as long.
-    """
+    """Up to limit bytes of a file. open takes three times as long, for each process and look."""
     parts = []
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

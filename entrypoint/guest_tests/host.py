@@ -33,7 +33,7 @@ def sources() -> dict[str, str]:
 
 def payload(modules: dict[str, str]) -> bytes:
     """What a guest is sent before any frame, with compiled code as the bridge sends it."""
-    texts, boot = json.dumps(modules).encode(), modules["boot"].encode()
+    texts, boot = zlib.compress(json.dumps(modules).encode()), modules["boot"].encode()
     code = MAGIC_NUMBER + marshal.dumps({name: _code(name, text) for name, text in modules.items()})
     return b"%d %d %d\n%s%s%s" % (len(boot), len(texts), len(code), boot, texts, code)
 

@@ -317,9 +317,6 @@ class Host(unittest.TestCase):
             "too long": b'{"type":"cancel","id":"' + b"x" * (16 << 20) + b'"}\n',
             "second execute": execute + execute,
             "no code": b'{"type":"execute","id":"run-1","options":{},"providers":[]}\n',
-            "bad limits": (
-                b'{"type":"execute","id":"run-1","code":"","options":{"rlimits":{"as":"x"}},"providers":[]}\n'
-            ),
         }.items():
             with self.subTest(name), Guest() as guest:
                 guest.until("ready")
