@@ -49,23 +49,18 @@ class Display:
     def save_artifact(self, name: str, data: Any = ..., mime: str | None = None) -> str | list[str]:
         """Hands a file over to the caller and gives the name that it has there.
 
-        A path alone hands over that file.
-
-        data: bytes, str (the text itself, or the path of a file of the code's), a path (the file's
-        contents), a figure,
-        an image, a DataFrame, a dict or list (as JSON), or the result of a tool (its image or other
-        file, unless the name
-        is of a text or of data). Several files of a result get numbers behind the name, and a list
-        of names is given.
+        data: bytes, str (a text, or the path of a file that the code wrote), a path, a figure, an
+        image, a DataFrame, a dict or list (as JSON), or the result of a tool (its image or other
+        file, unless the name is of a text or of data). A path alone hands over that file. Several
+        files of a result get numbers behind the name, and a list of names is given.
         Raises ValueError when the files of the run have too many bytes together.
         """
         return self.screen().save(name, data, mime)
 
     def last_value(self, value: Any) -> None:
         """Shows the value of a last expression. As in a notebook, None isn't shown."""
-        if not any(isinstance(one, Content) and one.note() for one in members(value)) and (
-            type(value) in _PLAIN or isinstance(value, Content)
-        ):
+        more = any(isinstance(one, Content) and one.note() for one in members(value))
+        if not more and (type(value) in _PLAIN or isinstance(value, Content)):
             sys.__displayhook__(value)
         else:
             builtins._ = value  # type: ignore[attr-defined]

@@ -57,24 +57,14 @@ def ending(name: str) -> str:
 
 def guess(name: str, data: bytes) -> str:
     """The type of a file of that name and contents."""
-    known = _TYPES.get(ending(name))
-    if known:
+    if known := _TYPES.get(ending(name)):
         return known
-    for magic, kind in _MAGIC:
-        if data.startswith(magic):
-            return kind
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    return BYTES
+    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), BYTES)
 
 
 def extension(mime: str) -> str:
     """The end of a name, with its dot, for a type; "" for one that isn't known."""
-    return next(
-        (
-            f".{end}"
-            for end, kind in sorted(_TYPES.items())
-            if kind == mime and end not in ("jpeg", "htm", "log")
-        ),
-        "",
-    )
+    ends = (end for end, kind in sorted(_TYPES.items()) if kind == mime and end not in ("jpeg", "htm", "log"))
+    return next((f".{end}" for end in ends), "")

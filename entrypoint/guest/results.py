@@ -18,20 +18,14 @@ class ToolError(RuntimeError):
 
     __module__ = "mcp"
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        server: str = "",
-        tool: str = "",
-        code: str = "tool_error",
-        content: list[Any] | None = None,
-        data: Any = None,
-    ) -> None:
+    server = tool = ""
+    code = "tool_error"
+    content: list[Any] = []  # noqa: RUF012  # nothing changes it
+    data: Any = None
+
+    def __init__(self, message: str, **about: Any) -> None:
         super().__init__(message)
-        self.server, self.tool, self.code = server, tool, code
-        self.content = content or []
-        self.data = data
+        self.__dict__.update(about)
 
 
 class ToolTimeout(ToolError, TimeoutError):
@@ -84,13 +78,13 @@ class Content(There):
         """The resources that were sent along: a text as a str, others as bytes, each with .uri and .mime."""
         from guest import content
 
-        return [content.resource(block.get("resource")) for block in content.blocks(self.content, "resource")]
+        return [content.resource(block.get("resource")) for block in blocks(self.content, "resource")]
 
     @property
     def links(self) -> list[ToolLink]:
         from guest import content
 
-        return [content.ToolLink(block) for block in content.blocks(self.content, "resource_link")]
+        return [content.ToolLink(block) for block in blocks(self.content, "resource_link")]
 
     def json(self) -> Any:
         """The value: it is data already."""
@@ -124,9 +118,8 @@ class Content(There):
 class ToolText(Content, str):
     """The text of a result, a str.
 
-    What else the tool sent is in its attributes: content, images, structured and more.
-
-    Code that expects the result as MCP has it finds that too: result["content"], result["isError"].
+    What else the tool sent is in its attributes: content, images, structured and more. A result as
+    MCP has it is there too: result["content"], result["isError"].
     """
 
     __module__ = "mcp"
@@ -229,9 +222,7 @@ def _no_attribute(value: Any, name: str) -> AttributeError:
         from guest import attribute_hints, expressions
 
         if said := attribute_hints.attribute(value, name, expressions.line_here()):
-            return AttributeError(
-                said, name=name, obj=None
-            )  # with an obj, tracebacks would add a "Did you mean"
+            return AttributeError(said, name=name, obj=None)  # with an obj there is a "Did you mean" too
     return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
 
 
@@ -261,10 +252,9 @@ def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
 
 
 def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = False) -> Any:
-    """The Python value of a CallToolResult. declared: the tool has an output schema. wrapped: that
-    schema has the value in its one property "result".
+    """The Python value of a CallToolResult. Raises ToolError when the tool failed.
 
-    Raises ToolError when the tool says that it failed.
+    declared: the tool has an output schema. wrapped: it has the value in its one property "result".
     """
     if not isinstance(result, dict):
         return result
@@ -272,16 +262,11 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     content = content if isinstance(content, list) else []
     texts = _texts(content)
     if result.get("isError"):
-        raise ToolError(
-            "\n".join(texts) or "the tool failed and said no more", server=server, tool=tool, content=content
-        )
+        said = "\n".join(texts) or "the tool failed and said no more"
+        raise ToolError(said, server=server, tool=tool, content=content)
     structured = found = result.get("structuredContent")
-    if (
-        structured is None
-        and declared
-        and "structuredContent" in result
-        and content in ([], [{"type": "text", "text": "null"}])
-    ):
+    null = declared and result.get("structuredContent", ...) is None
+    if null and content in ([], [{"type": "text", "text": "null"}]):
         return None  # as the declaration says: MCP 2026-07-28 has any JSON there
     if structured is None or (texts and not declared):
         found = parsed(texts[0]) if len(texts) == 1 else "\n".join(texts or _embedded(content))
@@ -290,11 +275,8 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     made: Any
     if isinstance(found, (dict, list)):
         kind: Any = ToolData if isinstance(found, dict) else ToolList
-        made = (
-            SHORTENED[kind]
-            if len(texts) < len(content) or any("mimeType" in text for text in texts)
-            else kind
-        )(found)
+        files = len(texts) < len(content) or any("mimeType" in text for text in texts)
+        made = (SHORTENED[kind] if files else kind)(found)
     elif isinstance(found, str):
         made = ToolText(found) if found or texts else _without_text(content)
     else:
@@ -305,14 +287,8 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
 
 def _embedded(content: list[Any]) -> list[str]:
     """The texts of resources that were sent along, where the tool sent no other text."""
-    found = [
-        block.get("resource")
-        for block in content
-        if isinstance(block, dict) and block.get("type") == "resource"
-    ]
-    return [
-        about["text"] for about in found if isinstance(about, dict) and isinstance(about.get("text"), str)
-    ]
+    found = [block.get("resource") for block in blocks(content, "resource")]
+    return [one["text"] for one in found if isinstance(one, dict) and isinstance(one.get("text"), str)]
 
 
 def _without_text(blocks: list[Any]) -> ToolText:
@@ -323,11 +299,12 @@ def _without_text(blocks: list[Any]) -> ToolText:
 
 
 def _texts(content: list[Any]) -> list[str]:
-    return [
-        str(block.get("text", ""))
-        for block in content
-        if isinstance(block, dict) and block.get("type") == "text"
-    ]
+    return [str(block.get("text", "")) for block in blocks(content, "text")]
+
+
+def blocks(content: list[Any], kind: str) -> list[dict[str, Any]]:
+    """The blocks of a type."""
+    return [block for block in content if isinstance(block, dict) and block.get("type") == kind]
 
 
 _ENDS = {"{": "}", "[": "]"}
@@ -339,7 +316,7 @@ MAX_DATA = 192 << 20  # bytes of memory that the dicts and lists of one text may
 def parsed(text: str) -> Any:
     """The data of a text that is one JSON object or array, else the text itself.
 
-    A text like [[],[],[],...] with millions of lists, each of which takes a hundred bytes, stays a text too.
+    So does a text whose data would take too much memory, such as millions of empty lists.
     """
     end = _ENDS.get(text[:SPACE].lstrip()[:1])
     if end is None or text[-SPACE:].rstrip()[-1:] != end:
