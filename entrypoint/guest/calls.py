@@ -6,6 +6,7 @@ import sys
 import time
 from _weakrefset import WeakSet  # as weakref and queue give it, which take a millisecond to import
 from collections.abc import Callable, Coroutine, Generator
+from types import FrameType
 
 try:
     from _queue import Empty, SimpleQueue
@@ -77,7 +78,7 @@ class Request:
         def soon(call: Callable[..., None], *given: Any) -> None:
             try:
                 loop.call_soon_threadsafe(call, *given)
-            except RuntimeError:  # the loop is closed: nobody waits any more
+            except RuntimeError:  # the loop is closed, and nothing waits any more
                 pass
 
         observed = self._observed(lambda: soon(tell))
@@ -171,10 +172,8 @@ class Awaited(Coroutine[Any, Any, Any]):
         raise TypeError(f"{self._unready()}")
 
     def _unready(self) -> str:
-        return (
-            f"the call of {self._request.name} has no value before it is awaited; write: (await"
-            f" {self._request.name}(...))"
-        )
+        name = self._request.name
+        return f"the call of {name} has no value before it is awaited; write: (await {name}(...))"
 
     def __repr__(self) -> str:
         return f"<call of {self._request.name}, {'not yet awaited' if self._inner is None else 'awaited'}>"
@@ -184,10 +183,8 @@ class Awaited(Coroutine[Any, Any, Any]):
         if self in _unawaited:
             _unawaited.discard(self)
             name = self._request.name
-            print(
-                f"{self._line}: {name}(...) was never awaited, so it wasn't called; write: await {name}(...)",
-                file=sys.stderr,
-            )
+            said = f"{name}(...) was never awaited, so it wasn't called; write: await {name}(...)"
+            print(f"{self._line}: {said}", file=sys.stderr)
 
     def __del__(self) -> None:
         if self._inner is None:
@@ -198,15 +195,18 @@ _unawaited: WeakSet[Awaited] = WeakSet()
 
 
 def report_unawaited() -> None:
-    for call in (
-        list(_unawaited) if _unawaited else ()
-    ):  # a WeakSet takes its time to be gone through, be it empty
+    for call in list(_unawaited):
         call.report()
 
 
 def user_line() -> str:
     """File and line of the innermost frame that isn't the guest's own."""
+    frame = user_frame()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def user_frame() -> FrameType:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(wire.GUEST_FILES):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return frame

@@ -52,10 +52,8 @@ def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
             claim["line"] = line
         if hint:
             claim["message"] += f" ({hint})"
-            if not (
-                "Did you " in claim["traceback"].rpartition("\n  ")[2]
-                and hint.startswith(("did you mean", "write import"))
-            ):
+            said = "Did you " in claim["traceback"].rpartition("\n  ")[2]  # by Python itself
+            if not said or not hint.startswith(("did you mean", "write import")):
                 claim["traceback"] += f"({hint})\n"
     except BaseException:  # memory ended, or the exception's own methods are of any kind
         claim.setdefault("traceback", f"{claim['type']}: {claim['message']}\n")

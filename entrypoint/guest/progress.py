@@ -18,9 +18,8 @@ _ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR; inspect takes long to
 def check(callback: Callback) -> None:
     """Raises TypeError for what can't be a callback."""
     if not callable(callback):
-        raise TypeError(
-            f"progress must be a function of progress, total and message, not {type(callback).__name__}"
-        )
+        kind = type(callback).__name__
+        raise TypeError(f"progress must be a function of progress, total and message, not {kind}")
     if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _ASYNC:
         raise TypeError(
             "progress must be a plain function, not an async one: it is called while the call is awaited"
@@ -56,18 +55,14 @@ class Observed:
     def _warn(self, error: Exception) -> None:
         if not self._warned:
             self._warned = True
-            told = (
-                f"the progress callback of {self._name} has raised {type(error).__name__}: {error}; the call"
-                " goes on"
-            )
-            print(f"{_place(error)}: {told}", file=sys.stderr)
+            raised = f"has raised {type(error).__name__}: {error}; the call goes on"
+            print(f"{_place(error)}: the progress callback of {self._name} {raised}", file=sys.stderr)
 
 
 def _place(error: Exception) -> str:
     """File and line of the innermost frame that isn't the guest's own."""
-    place, trace = wire.USER_FILE, error.__traceback__
-    while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(wire.GUEST_FILES):
-            place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
+    from guest.expressions import entries
+
+    places = [(one.tb_frame.f_code.co_filename, one.tb_lineno) for one in entries(error)]
+    own = [f"{file}:{line}" for file, line in places if not file.startswith(wire.GUEST_FILES)]
+    return own[-1] if own else wire.USER_FILE

@@ -1,9 +1,7 @@
-"""The files in /ipc/servers: what each server's tools are, as Python declarations that code can
-look at.
+"""The files in /ipc/servers: each server's tools as Python declarations that code can read.
 
-The bridge writes them (entrypoint/stubs). A server that hasn't been started has a note instead
-until it is loaded, and opening the file loads it: by a wrapper around open, for an audit hook,
-which would see more, makes id() four times as slow.
+The bridge writes them (entrypoint/stubs). The file of a server that hasn't been started is a note,
+until it is opened. That is noticed by a wrapper of open: an audit hook makes id() four times as slow.
 """
 
 from __future__ import annotations
@@ -66,18 +64,14 @@ class Files:
         try:
             server._load()
         except Exception as e:
-            said = json.dumps(f"{type(e).__name__}: {e}"[:2000])
-            self._put(
-                server._alias,
-                _NOT_YET % (json.dumps(server._name), server._alias) + f"# It could not be asked: {said}\n",
-            )
+            why = json.dumps(f"{type(e).__name__}: {e}"[:2000])
+            said = _NOT_YET % (json.dumps(server._name), server._alias)
+            self._put(server._alias, f"{said}# It could not be asked: {why}\n")
             self._unknown[path] = server
 
 
 _open = builtins.open
-
 _os_open, _os_write, _os_close = os.open, os.write, os.close  # the code may put something else in their place
-
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 

@@ -51,11 +51,9 @@ class Maker:
             """The same tool with other options.
 
             timeout: seconds for one result to come; then the call is cancelled and ToolTimeout raised.
-            progress: progress(done, total, message) is called when the server reports how far it
-            is, in order, before the call
-            returns, and where the call was made: in its thread, or in its event loop. total and
-            message may be None. What it
-            raises is told on stderr, and the call goes on.
+            progress: progress(done, total, message) is called in order, before the call returns,
+            when the server reports how far it is, in the thread or event loop of the call. total
+            and message may be None. What it raises is told on stderr, and the call goes on.
             """
             if timeout is not None and not 0 < timeout < 1e9:
                 raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")

@@ -94,13 +94,6 @@ def ran(code: str, loaded: bool = False, host: Host | None = None) -> Ran:
 
 
 class Helpers(unittest.TestCase):
-    def test_server_that_cannot_be_made_costs_itself_only(self) -> None:
-        odd = {"name": "odd", "alias": "__class__", "tools": {}, "stub": ""}
-        code = "print(mcp_shop_1.get_price('tea'), LOADED_MCP_SERVERS)\nmcp_servers['odd']"
-        got = run(code, [odd, SHOP], Host())
-        self.assertEqual(got.stdout, "{'item': 'tea'} ('Shop 1',)\n")
-        self.assertIn("server 'odd' can't be used in this run: TypeError: ", str(got.error))
-
     def test_all_of_them_in_both_styles(self) -> None:
         calls: list[tuple[str, Any]] = [
             ("~runtime.list_servers()", ["Shop 1"]),
