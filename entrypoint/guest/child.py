@@ -24,9 +24,8 @@ GRACE = 0.5  # seconds that threads have after code has failed
 MAX_NAMED = 5  # threads
 STANDBY = 20  # milliseconds without an execute after which none is expected soon
 
-# What much code will want: asyncio takes as long as the guest itself, the rest half as long. What
-# asyncio itself needs comes
-# first, so that an execute that comes meanwhile doesn't wait for all of it.
+# What much code imports: asyncio takes as long as the guest itself, the rest half as long. What
+# asyncio needs comes first, so an execute that comes meanwhile doesn't wait for all of it.
 AHEAD = (
     "selectors", "subprocess", "socket", "ssl", "concurrent.futures", "inspect", "asyncio",
     "guest.arguments", "guest.signatures", "guest.tools",
@@ -54,7 +53,7 @@ def main(fd: int) -> None:
         limits.prepare()
         surroundings()
     except Exception as e:
-        failed = e  # told to whoever asks for a run
+        failed = e  # reported when there is a run
     # Objects made so far count as old then, and the first collections of the code pass them over:
     # 7 ms of a warm call's p50.
     gc.freeze()
@@ -70,10 +69,9 @@ def main(fd: int) -> None:
         watched = any((options.get("watch") or {}).values())
         limits.apply(options.get("rlimits") or {}, options.get("cores") or 0, watched)
     except Exception as e:
-        told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
-        link.send(
-            {"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}}
-        )
+        kind = type(e).__name__
+        told = f"the guest could not prepare the run: {kind}: {e}"
+        link.send({"type": "claim", "error": {"code": "internal_error", "type": kind, "message": told}})
         leave(status, display, fast)
     try:
         if file := str(frame.get("file") or ""):
@@ -121,20 +119,16 @@ def exit_status(code: object) -> int:
 
 
 def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> None:
-    """leave ends the process as an interpreter would, but for taking itself apart: threads, then
-    exit handlers, then output.
+    """Ends the process as an interpreter would: threads, open figures, exit handlers, output.
 
-    Figures that are still open are shown between them: pyplot has an exit handler that closes them.
-    With a grace, threads are waited for no longer than that, in seconds: the error of code that has
-    failed is told, whatever still runs.
+    Figures come before the handlers, since one of pyplot's closes them. A grace is the seconds that
+    threads have: the error of code that failed is reported, whatever still runs.
     """
 
     def end(number: int = 0, frame: object = None) -> None:
         if number:
-            print(
-                f"[still running {grace:g} s after the error, and ended: {', '.join(running()[:MAX_NAMED])}]",
-                file=sys.stderr,
-            )
+            named = ", ".join(running()[:MAX_NAMED])
+            print(f"[still running {grace:g} s after the error, and ended: {named}]", file=sys.stderr)
         elif grace:
             signal.setitimer(signal.ITIMER_REAL, 0)
         _each(display.finish, getattr(atexit, "_run_exitfuncs", None))
@@ -150,13 +144,10 @@ def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> 
 
 
 def running() -> list[str]:
-    """running returns the names of the other threads that are no daemons."""
+    """The names of the other threads that are no daemons."""
     try:
-        return [
-            one.name
-            for one in threading.enumerate()
-            if not one.daemon and one is not threading.current_thread()
-        ]
+        others = (one for one in threading.enumerate() if one is not threading.current_thread())
+        return [one.name for one in others if not one.daemon]
     except Exception:  # the code has put something else in the place of one of these
         return []
 

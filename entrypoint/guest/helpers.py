@@ -85,7 +85,7 @@ class Helpers:
         return ReadyList(found)
 
     def list_tools(self, server: str) -> Any:
-        """The tools of a server: dicts with name, alias, description, inputSchema and outputSchema."""
+        """The tools of a server: dicts with name, alias, description and schemas."""
         return self._tools(server).now()
 
     def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:

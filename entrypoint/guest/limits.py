@@ -1,4 +1,4 @@
-"""What the child sets for itself before any code of others runs, and what nobody in it can take back."""
+"""Limits that the child sets for itself before the code runs, and that can't be taken back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prepare() -> None:
         try:
             _set(name, 0)
             _settled.add(name)
-        except ValueError:  # gVisor hasn't all that Linux has; what nobody asks for isn't missed
+        except ValueError:  # gVisor hasn't all that Linux has
             pass
     try:
         import ctypes
@@ -43,13 +43,10 @@ def prepare() -> None:
 
 
 def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:
-    """Sets hard and soft limits, and keeps to so many cores; 0 is no bound.
+    """Sets hard and soft limits, and binds the process to some cores, before there is a second thread.
 
-    To be called before there is a second thread.
-
-    "as" counts on top of what was mapped when prepare was called; those of _ALWAYS are 0 whatever
-    is asked. Where the supervisor watches the run it comes first: a hundred processes that spin
-    must not keep it from its look.
+    "as" counts on top of what was mapped when prepare was called. A supervisor that watches the run
+    gets more processor time than the run.
     """
     if watched:
         os.nice(NICENESS)
@@ -76,10 +73,9 @@ def _set(name: str, value: int) -> None:
 
 
 def keep_to(cores: int) -> None:
-    """Binds this process, and what it will start, to some of the cores that it may use, for good.
+    """Binds this process, and what it will start, to some of the cores that it may use.
 
-    Which ones is left to chance, so that runs side by side spread over the machine. It takes the
-    place of a share of time by cgroup, and knows whole cores only.
+    They are chosen at random, so runs spread over the machine. This stands for a cgroup's share of time.
     """
     allowed = os.sched_getaffinity(0)
     if cores < len(allowed):
@@ -88,10 +84,9 @@ def keep_to(cores: int) -> None:
 
 
 def thin_threads() -> None:
-    """Has a thread take 2 MiB of address space, not 72: glibc reserves 64 for a heap of its own and
-    8 for its stack.
+    """Makes a thread take 2 MiB of address space, not the 72 of glibc for its heap and stack.
 
-    Else 512 MiB are used up by seven threads that do nothing.
+    Otherwise seven threads that do nothing use up 512 MiB.
     """
     threading.stack_size(THREAD_STACK)
     if _mallopt is not None:

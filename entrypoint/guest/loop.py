@@ -114,7 +114,7 @@ class Loop:
         self._reap()
 
     def _part(self) -> None:
-        """Waits for the host to hang up: exiting now would delay `done` by 0.4 ms of a warm call's p50."""
+        """Waits for the host to hang up, which gets `done` 0.4 ms sooner (a warm call's p50)."""
         until = time.monotonic() + PARTING
         poller = select.poll()
         poller.register(self._in, select.POLLIN)

@@ -12,6 +12,7 @@ from guest.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from guest.artifacts import Room
+    from guest.confine import Confined
 
 
 class Stop(Exception):
@@ -25,9 +26,7 @@ class Stop(Exception):
 class Run:
     """The state of the run. Only the supervisor's loop changes it."""
 
-    def __init__(
-        self, child: int, own: tuple[bool, str], to_host: wire.Outbox, to_child: wire.Outbox
-    ) -> None:
+    def __init__(self, child: int, own: Confined, to_host: wire.Outbox, to_child: wire.Outbox) -> None:
         self.child = child
         self.to_host = to_host
         self.to_child = to_child
@@ -58,12 +57,9 @@ class Run:
 
     def about(self) -> wire.Frame:
         """The fields that ready and started share."""
-        fields: wire.Frame = {
-            "protocol": wire.PROTOCOL,
-            "python": sys.version.split()[0],
-            "seccomp": self._filtered,
-        }
-        return {**fields, "note": self._note} if self._note else fields
+        note = {"note": self._note} if self._note else {}
+        python = sys.version.split()[0]
+        return {"protocol": wire.PROTOCOL, "python": python, "seccomp": self._filtered, **note}
 
     def send(self, frame: wire.Frame) -> None:
         self.to_host.push(wire.encode(frame))
@@ -88,7 +84,7 @@ class Run:
         return True
 
     def cancel(self, call: str) -> None:
-        """Tells the host once, if it knows the call, that the code doesn't want its result any more."""
+        """Tells the host once, if it knows the call, that its result isn't wanted any more."""
         if call in self.held:
             self._release(call)
         elif self.calls.get(call) is False:
@@ -125,10 +121,10 @@ class Run:
     def warmed(self) -> None:
         if not self.warm:
             self.warm = True
-            extra = mounts.look() if os.getpid() == 1 else []
-            self.send(
-                {"type": "ready", **self.about(), "pid": os.getpid(), **({"extra": extra} if extra else {})}
-            )
+            ready = {"type": "ready", **self.about(), "pid": os.getpid()}
+            if extra := mounts.look() if os.getpid() == 1 else []:
+                ready["extra"] = extra
+            self.send(ready)
             self.begin()
 
     def begin(self, regardless: bool = False) -> None:
@@ -146,11 +142,9 @@ class Run:
 
 
 def kill_all(child: int, collected: bool = False, by: int = signal.SIGKILL) -> None:
-    """Kills everything in the container but this process; where this isn't pid 1, the child and its
-    process group.
+    """Kills, or stops, all other processes of the container; the child's group if this isn't pid 1.
 
-    A child that waitpid has collected is killed no more: its number may be another's by now. by:
-    SIGSTOP stops all that instead.
+    A child that waitpid has collected isn't killed again: its number may be another's by now.
     """
     try:
         if os.getpid() == 1:

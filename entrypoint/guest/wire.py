@@ -15,11 +15,9 @@ MAX_FRAME = 16 << 20  # bytes of one frame, line end included, each way
 HIGH_WATER = 1 << 20  # bytes waiting for the host above which nothing more is read from the child
 LINK_WATER = 1 << 20  # bytes waiting for the child above which nothing more is read from it
 TAKEN = 1 << 20  # bytes of results that the child has taken after which the host is told
-# bytes waiting for the child above which the run is ended; a host that minds `taken` sends less
-UNREAD_MAX = 64 << 20
+UNREAD_MAX = 64 << 20  # bytes waiting for the child that end the run; `taken` keeps a host from it
 MAX_CALLS = 1024  # calls that may wait for their result at a time; the next ones are held
-# bytes of those that are held, to see a tool_cancel behind them; the next ones wait in the socket
-HELD_MAX = 1 << 20
+HELD_MAX = 1 << 20  # bytes of those, to see a tool_cancel behind them; more wait in the socket
 AT_ONCE = 64  # lines that are written in one go; the kernel takes up to 1,024
 SILENCE = 20.0  # seconds without a frame of the host after which the guest ends itself
 
