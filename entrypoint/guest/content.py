@@ -7,8 +7,7 @@ from typing import Any
 
 from guest import mime
 from guest.artifacts import BASE64, MIME
-from guest.awaitable import ReadyList, There
-from guest.results import ToolError, blocks
+from guest.results import ReadyList, There, ToolError, blocks
 
 MAX_DATA = 100  # characters of base64 that are shown
 

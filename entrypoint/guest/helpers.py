@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from guest import names, results
-from guest.awaitable import Ready, ReadyDict, ReadyList, ReadyText
 from guest.calls import Request
 from guest.light_typing import Any
 from guest.link import Link
+from guest.results import Ready, ReadyDict, ReadyList, ReadyText
 from guest.servers import Server, Servers, ask
 
 _SUMMARY = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from guest import content
-from guest.awaitable import ReadyDict, ReadyList
+from guest.results import ReadyDict, ReadyList
 from guest.light_typing import Any
 from guest.link import Link
 

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 from guest import names, results, values, wire
-from guest.awaitable import Ready, ReadyList
 from guest.calls import Request
 from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
+from guest.results import Ready, ReadyList
 
 if TYPE_CHECKING:
     from guest.tools import Tool

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from guest import results, wire
-from guest.calls import Request
+from guest.calls import Callback, Request
 from guest.link import Link
 
-if TYPE_CHECKING:
-    from guest.progress import Callback
+_ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR
 
 
 class Tool(Protocol):
@@ -58,9 +57,7 @@ class Maker:
             if timeout is not None and not 0 < timeout < 1e9:
                 raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
             if progress is not None:
-                from guest.progress import check
-
-                check(progress)
+                _check(progress)
             return self.make(timeout, progress)
 
         made: Any = call
@@ -77,3 +74,14 @@ class Maker:
         value = results.value(frame.get("result"), self._server, self._name, self._typed, self._wrapped)
         self._seen = results.outline(value)
         return value
+
+
+def _check(callback: Callback) -> None:
+    """Raises TypeError for what can't be a callback."""
+    if not callable(callback):
+        kind = type(callback).__name__
+        raise TypeError(f"progress must be a function of progress, total and message, not {kind}")
+    if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _ASYNC:
+        raise TypeError(
+            "progress must be a plain function, not an async one: it is called while the call is awaited"
+        )
