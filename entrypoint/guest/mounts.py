@@ -43,7 +43,7 @@ def _expected(root: str, path: str, kind: str) -> bool:
 
 
 def _covers(options: list[str], filesystem: str) -> bool:
-    """Whether it is a full tmpfs of one page, by which the host covers an image's volumes."""
+    """Whether it is a read-only tmpfs of one page, by which the host covers an image's volumes."""
     return "ro" in "".join(options).split(",") and "size=4k" in filesystem.split(",")
 
 

@@ -95,12 +95,10 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
     elif is_picture(data):
         raw = picture_as(data, end if end in _SAVED else "png")
     elif table_text(data) is not None:
-        text = (
-            data.to_json(orient="records")
-            if end == "json"
-            else data.to_csv(sep="\t" if end == "tsv" else ",")
-        )
-        raw = text.encode()
+        if end == "json":
+            raw = data.to_json(orient="records").encode()
+        else:
+            raw = data.to_csv(sep="\t" if end == "tsv" else ",").encode()
         return raw, mime.guess(name, raw) if end else "text/csv"
     elif isinstance(data, (dict, list)):
         import json

@@ -100,9 +100,8 @@ class Requests:
                     return
                 wrong = _TOO_LONG
         error = {"code": "validation_error", "message": f"a call {wrong} was not sent"}
-        self._run.to_child.push(
-            wire.encode({"type": "tool_result", "callId": call, "ok": False, "error": error})
-        )
+        refusal = {"type": "tool_result", "callId": call, "ok": False, "error": error}
+        self._run.to_child.push(wire.encode(refusal))
 
 
 def _is_id(call: str) -> bool:

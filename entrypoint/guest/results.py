@@ -275,15 +275,8 @@ def loads(s: Any, **options: Any) -> Any:
 
 def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
     """Raises what a tool_result says that isn't ok."""
-    error = frame.get("error")
-    error = error if isinstance(error, dict) else {}
-    raise ToolError(
-        str(error.get("message", "the call failed and nothing says why")),
-        server=server,
-        tool=tool,
-        code=str(error.get("code", "tool_error")),
-        data=error.get("data"),
-    )
+    error = frame["error"]
+    raise ToolError(error["message"], server=server, tool=tool, code=error["code"], data=error.get("data"))
 
 
 def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = False) -> Any:

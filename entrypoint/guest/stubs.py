@@ -17,7 +17,6 @@ from guest.servers import Server
 
 DIR = "/ipc/servers"
 
-_ALIAS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 _NOT_YET = "# The tools of the MCP server %s, mcp_%s in code, are not known: it hasn't been asked yet.\n"
 _HOW = (
     "# runtime.load_server(%s) asks it, and so does open() with this file's whole path; their declarations"
@@ -39,7 +38,7 @@ class Files:
 
     def add(self, server: Server, provider: wire.Frame | None) -> None:
         """Takes a server up; provider is what the host said of it, with its tools or without."""
-        if not self._room or len(server._alias) > 200 or not _ALIAS.issuperset(server._alias):
+        if not self._room:
             return
         server._on_load.append(lambda loaded: self._put(server._alias, _text(server, loaded)))
         if server._known is None:
