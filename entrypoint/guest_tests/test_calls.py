@@ -151,10 +151,8 @@ class Results(unittest.TestCase):
             ("print(repr(r))", text("null"), {}, "'null'\n"),
             ("print(repr(r), type(r.json()))", text("12"), {}, "'12' <class 'int'>\n"),
             (
-                (
-                    "print(r[0], r[-1:], r['isError'], r.get('x', 5), r['structuredContent'] if r.structured"
-                    " else 0)"
-                ),
+                "print(r[0], r[-1:], r['isError'], r.get('x', 5), r['structuredContent'] if r.structured"
+                " else 0)",
                 text("abc"),
                 {},
                 "a c False 5 0\n",
@@ -241,10 +239,8 @@ class Styles(unittest.TestCase):
     def test_wherever_a_call_stands(self) -> None:
         for code, want in (
             (
-                (
-                    "def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return"
-                    " inner()\nprint(outer())"
-                ),
+                "def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return"
+                " inner()\nprint(outer())",
                 "{'n': 1}\n",
             ),
             ("print([mcp_shop.price(n=n).json()['n'] for n in range(3)])", "[0, 1, 2]\n"),
@@ -254,18 +250,14 @@ class Styles(unittest.TestCase):
                 "[{'n': 0}, {'n': 1}, {'n': 2}]\n",
             ),
             (
-                (
-                    "async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\nprint([v"
-                    " async for v in each()])"
-                ),
+                "async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\nprint([v"
+                " async for v in each()])",
                 "[{'n': 0}, {'n': 1}]\n",
             ),
             ("class A:\n    value = mcp_shop.price(n=1)\nprint(A.value)", "{'n': 1}\n"),
             (
-                (
-                    "print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n:"
-                    " mcp_shop.price(n=n)['n']))"
-                ),
+                "print((lambda n: mcp_shop.price(n=n))(4), sorted([2, 1], key=lambda n:"
+                " mcp_shop.price(n=n)['n']))",
                 "{'n': 4} [1, 2]\n",
             ),
             (
@@ -273,63 +265,49 @@ class Styles(unittest.TestCase):
                 "[{'n': 1}, {'n': 2}]\n",
             ),
             (
-                (
-                    "import asyncio\n"
-                    "made = [mcp_shop.price(n=n) for n in range(2)]\n"
-                    "async def main(): return [await v for v in made]\n"
-                    "print(asyncio.run(main()))"
-                ),
+                "import asyncio\n"
+                "made = [mcp_shop.price(n=n) for n in range(2)]\n"
+                "async def main(): return [await v for v in made]\n"
+                "print(asyncio.run(main()))",
                 "[{'n': 0}, {'n': 1}]\n",
             ),
             (
-                (
-                    "import asyncio, threading\n"
-                    "async def main(): print(await mcp_shop.price(n=1))\n"
-                    "t = threading.Thread(target=lambda: asyncio.run(main())); t.start(); t.join()"
-                ),
+                "import asyncio, threading\n"
+                "async def main(): print(await mcp_shop.price(n=1))\n"
+                "t = threading.Thread(target=lambda: asyncio.run(main())); t.start(); t.join()",
                 "{'n': 1}\n",
             ),
             (
-                (
-                    "import asyncio\n"
-                    "async def main(): return await mcp_shop.price(n=1)\n"
-                    "print(await asyncio.to_thread(lambda: asyncio.run(main())))"
-                ),
+                "import asyncio\n"
+                "async def main(): return await mcp_shop.price(n=1)\n"
+                "print(await asyncio.to_thread(lambda: asyncio.run(main())))",
                 "{'n': 1}\n",
             ),
             (
-                (
-                    "import asyncio\nloop = asyncio.get_running_loop()\ndone ="
-                    " loop.create_future()\nloop.call_soon(lambda:"
-                    " asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda t:"
-                    " done.set_result(t.result())))\nprint(await done)"
-                ),
+                "import asyncio\nloop = asyncio.get_running_loop()\ndone ="
+                " loop.create_future()\nloop.call_soon(lambda:"
+                " asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda t:"
+                " done.set_result(t.result())))\nprint(await done)",
                 "{'n': 1}\n",
             ),
             (
-                (
-                    "import functools\nprint(functools.partial(mcp_shop.price, n=1)(),"
-                    " list(map(mcp_shop.price, [])))"
-                ),
+                "import functools\nprint(functools.partial(mcp_shop.price, n=1)(),"
+                " list(map(mcp_shop.price, [])))",
                 "{'n': 1} []\n",
             ),
             (
-                (
-                    "import asyncio\n"
-                    "if hasattr(asyncio, 'TaskGroup'):\n"
-                    "    async with asyncio.TaskGroup() as g: t = g.create_task(mcp_shop.price(n=1))\n"
-                    "    print(t.result())\n"
-                    "else: print(await mcp_shop.price(n=1))"
-                ),
+                "import asyncio\n"
+                "if hasattr(asyncio, 'TaskGroup'):\n"
+                "    async with asyncio.TaskGroup() as g: t = g.create_task(mcp_shop.price(n=1))\n"
+                "    print(t.result())\n"
+                "else: print(await mcp_shop.price(n=1))",
                 "{'n': 1}\n",
             ),
             (
-                (
-                    "import asyncio\n"
-                    "async def main():\n"
-                    "    return await asyncio.wait_for(asyncio.shield(mcp_shop.price(n=1)), 5)\n"
-                    "print(asyncio.run(main()))"
-                ),
+                "import asyncio\n"
+                "async def main():\n"
+                "    return await asyncio.wait_for(asyncio.shield(mcp_shop.price(n=1)), 5)\n"
+                "print(asyncio.run(main()))",
                 "{'n': 1}\n",
             ),
         ):
@@ -352,10 +330,8 @@ class Styles(unittest.TestCase):
     def test_at_once(self) -> None:
         for code in (
             "import asyncio\nprint(await asyncio.gather(*(mcp_shop.price(n=n) for n in range(50))))",
-            (
-                "from concurrent.futures import ThreadPoolExecutor as T\n"
-                "with T(50) as t: print(list(t.map(lambda n: mcp_shop.price(n=n), range(50))))"
-            ),
+            "from concurrent.futures import ThreadPoolExecutor as T\n"
+            "with T(50) as t: print(list(t.map(lambda n: mcp_shop.price(n=n), range(50))))",
         ):
             with self.subTest(code), Guest() as guest:
                 guest.execute(code, [provider("price")])
@@ -441,10 +417,8 @@ class Runtime(unittest.TestCase):
             ),
             (
                 "mcp_shop['total-cost']",
-                (
-                    "server 'shop' has no tool 'total-cost' any more: what was known of its tools was out of"
-                    " date; "
-                ),
+                "server 'shop' has no tool 'total-cost' any more: what was known of its tools was out of"
+                " date; ",
             ),
             ("mcp_shop.other", "mcp_shop has no tool 'other'; "),
         ):

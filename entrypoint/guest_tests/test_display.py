@@ -149,31 +149,23 @@ class Display(unittest.TestCase):
             (FAKES + "display(DataFrame(), Series())", "a  b\n1  2 60\na  b\n1  2 60\n"),
             ("class A:\n    def _repr_markdown_(self): return '# a'\ndisplay(A())", "# a\n"),
             (
-                (
-                    "class A:\n    def _repr_mimebundle_(self, include=None, exclude=None): "
-                    "return {'text/plain': 'plain', 'x/y': 1}\ndisplay(A())"
-                ),
+                "class A:\n    def _repr_mimebundle_(self, include=None, exclude=None): "
+                "return {'text/plain': 'plain', 'x/y': 1}\ndisplay(A())",
                 "plain\n",
             ),
             (
-                (
-                    "class A:\n    def _repr_png_(self): return None\n    def __repr__(self): return 'an"
-                    " A'\ndisplay(A())"
-                ),
+                "class A:\n    def _repr_png_(self): return None\n    def __repr__(self): return 'an"
+                " A'\ndisplay(A())",
                 "an A\n",
             ),
             (
-                (
-                    "class A:\n    def _repr_png_(self): raise NotImplementedError\n"
-                    "    def __repr__(self): return 'an A'\ndisplay(A())"
-                ),
+                "class A:\n    def _repr_png_(self): raise NotImplementedError\n"
+                "    def __repr__(self): return 'an A'\ndisplay(A())",
                 "an A\n",
             ),
             (
-                (
-                    "class A:\n    def __getattr__(self, name): return lambda *a, **k: name\n"
-                    "    def __repr__(self): return 'an A'\ndisplay(A())"
-                ),
+                "class A:\n    def __getattr__(self, name): return lambda *a, **k: name\n"
+                "    def __repr__(self): return 'an A'\ndisplay(A())",
                 "an A\n",
             ),
             ("class A:\n    def _repr_png_(self): return b'x'\ndisplay(A)", "<class '__main__.A'>\n"),
@@ -220,10 +212,8 @@ class Display(unittest.TestCase):
                 b"<svg/>",
             ),
             (
-                (
-                    "class A:\n    def _repr_mimebundle_(self, **k): return "
-                    f"({{'image/png': {text!r}, 'text/plain': 'no'}}, {{}})\ndisplay(A())"
-                ),
+                "class A:\n    def _repr_mimebundle_(self, **k): return "
+                f"({{'image/png': {text!r}, 'text/plain': 'no'}}, {{}})\ndisplay(A())",
                 "image-1.png",
                 "image/png",
                 PNG,
@@ -316,10 +306,8 @@ class Saving(unittest.TestCase):
             (f"save_artifact('a', {PNG!r})", "a", "image/png", PNG),
             ("save_artifact('a.txt', b'x', mime='text/x-own')", "a.txt", "text/x-own", b"x"),
             (
-                (
-                    "import pathlib\np = pathlib.Path('/tmp/guest-test.csv'); n ="
-                    " p.write_bytes(b'a,b\\r\\n')\nsave_artifact('b.csv', p); p.unlink()"
-                ),
+                "import pathlib\np = pathlib.Path('/tmp/guest-test.csv'); n ="
+                " p.write_bytes(b'a,b\\r\\n')\nsave_artifact('b.csv', p); p.unlink()",
                 "b.csv",
                 "text/csv",
                 b"a,b\r\n",
@@ -555,10 +543,8 @@ class LeftBehind(unittest.TestCase):
             ),
             ("os.makedirs('../d/e'); open('../d/e/a.txt', 'w').close()", gone.replace("a.txt", "d/e/a.txt")),
             (
-                (
-                    "open('../.a', 'w').close(); os.mkdir('../__pycache__'); open('../__pycache__/a',"
-                    " 'w').close()"
-                ),
+                "open('../.a', 'w').close(); os.mkdir('../__pycache__'); open('../__pycache__/a',"
+                " 'w').close()",
                 "",
             ),
             ("os.mkdir('../in'); open('../in/a', 'w').close()", ""),

@@ -201,55 +201,36 @@ class Original(unittest.TestCase):
 
     def test_documented_calls(self) -> None:
         programs = [
-            (
-                "from mcp import runtime\nprint(runtime.discovered_servers())",
-                "['Shop 1', 'other']",
-            ),
+            ("from mcp import runtime\nprint(runtime.discovered_servers())", "['Shop 1', 'other']"),
             (
                 "import mcp.runtime as r\nprint([s['name'] for s in r.discovered_servers(detailed=True)])",
                 "['Shop 1', 'other']",
             ),
+            ("print(await runtime.list_servers())", "['Shop 1']"),
+            ("print(runtime.list_servers_sync())", "['Shop 1']"),
             (
-                "print(await runtime.list_servers())",
-                "['Shop 1']",
-            ),
-            (
-                "print(runtime.list_servers_sync())",
-                "['Shop 1']",
-            ),
-            (
-                (
-                    "tools = await runtime.list_tools('Shop 1')\nprint(tools[0]['name'],"
-                    " tools[0]['inputSchema']['required'])"
-                ),
+                "tools = await runtime.list_tools('Shop 1')\nprint(tools[0]['name'],"
+                " tools[0]['inputSchema']['required'])",
                 "get-price ['item']",
             ),
             (
-                (
-                    "t = runtime.list_tools_sync('Shop 1')[0]\nprint(t['name'], t['alias'],"
-                    " t['input_schema']['type'])"
-                ),
+                "t = runtime.list_tools_sync('Shop 1')[0]\nprint(t['name'], t['alias'],"
+                " t['input_schema']['type'])",
                 "get-price get_price object",
             ),
             (
-                (
-                    "from mcp.runtime import MCPError\ntry: runtime.list_tools_sync()\nexcept MCPError as e:"
-                    " print('no', e)"
-                ),
+                "from mcp.runtime import MCPError\ntry: runtime.list_tools_sync()\nexcept MCPError as e:"
+                " print('no', e)",
                 "no list_tools_sync needs the name of a server; the servers are Shop 1",
             ),
             (
-                (
-                    "r = await runtime.call_tool('Shop 1', 'get-price', {'item':"
-                    " 'a'})\nprint(r['content'][0]['text'], r['isError'])"
-                ),
+                "r = await runtime.call_tool('Shop 1', 'get-price', {'item':"
+                " 'a'})\nprint(r['content'][0]['text'], r['isError'])",
                 '{"item": "a"} False',
             ),
             (
-                (
-                    "r = await runtime.call_tool('Shop 1', 'get-price', arguments={'item':"
-                    " 'a'})\nprint(r.get('structuredContent'))"
-                ),
+                "r = await runtime.call_tool('Shop 1', 'get-price', arguments={'item':"
+                " 'a'})\nprint(r.get('structuredContent'))",
                 "None",
             ),
             (
@@ -257,82 +238,37 @@ class Original(unittest.TestCase):
                 "Shop 1 shop_1 1",
             ),
             (
-                (
-                    "import asyncio\nawait asyncio.sleep(0)\nd = runtime.describe_server('Shop 1')\n"
-                    "print(d['cwd'], d['tools'][0]['name'], 'input_schema' in d['tools'][0])"
-                ),
+                "import asyncio\nawait asyncio.sleep(0)\nd = runtime.describe_server('Shop 1')\n"
+                "print(d['cwd'], d['tools'][0]['name'], 'input_schema' in d['tools'][0])",
                 "None get-price True",
             ),
             (
-                (
-                    "m = runtime.list_loaded_server_metadata()\nawait mcp_shop_1.get_price(item='a')\n"
-                    "print(len(m), m[0]['name'], m[0]['tools'][0]['alias'])"
-                ),
+                "m = runtime.list_loaded_server_metadata()\nawait mcp_shop_1.get_price(item='a')\n"
+                "print(len(m), m[0]['name'], m[0]['tools'][0]['alias'])",
                 "1 Shop 1 get_price",
             ),
-            (
-                "print((await runtime.query_tool_docs('Shop 1', tool='get-price'))['toolAlias'])",
-                "get_price",
-            ),
-            (
-                "print((await runtime.query_tool_docs('Shop 1', detail='full'))[0]['inputSchema'])",
-                "{}",
-            ),
-            (
-                "print(runtime.query_tool_docs_sync('Shop 1', tool='get-price')[0]['server'])",
-                "Shop 1",
-            ),
+            ("print((await runtime.query_tool_docs('Shop 1', tool='get-price'))['toolAlias'])", "get_price"),
+            ("print((await runtime.query_tool_docs('Shop 1', detail='full'))[0]['inputSchema'])", "{}"),
+            ("print(runtime.query_tool_docs_sync('Shop 1', tool='get-price')[0]['server'])", "Shop 1"),
             (
                 "print((await runtime.search_tool_docs('price', limit=5, detail='summary'))[0]['tool'])",
                 "get-price",
             ),
+            ("print(runtime.search_tool_docs_sync('price')[0]['tool'])", "get-price"),
+            ("print('ToolError' in runtime.capability_summary())", "True"),
+            ("r = await mcp_shop_1.get_price(item='a')\nprint(r['content'][0]['type'])", "text"),
+            ("r = await mcp_servers['Shop 1'].get_price(item='a')\nprint(r)", "{'item': 'a'}"),
             (
-                "print(runtime.search_tool_docs_sync('price')[0]['tool'])",
-                "get-price",
-            ),
-            (
-                "print('ToolError' in runtime.capability_summary())",
-                "True",
-            ),
-            (
-                "r = await mcp_shop_1.get_price(item='a')\nprint(r['content'][0]['type'])",
-                "text",
-            ),
-            (
-                "r = await mcp_servers['Shop 1'].get_price(item='a')\nprint(r)",
-                "{'item': 'a'}",
-            ),
-            (
-                (
-                    "import mcp.servers.shop_1 as s\nprint(await s.get_price(item='a'), s.__all__,"
-                    " s.TOOL_MAP, s.TOOLS[0]['name'])"
-                ),
+                "import mcp.servers.shop_1 as s\nprint(await s.get_price(item='a'), s.__all__,"
+                " s.TOOL_MAP, s.TOOLS[0]['name'])",
                 "{'item': 'a'} ['get_price'] {'get_price': 'get-price'} get-price",
             ),
-            (
-                "from mcp.servers.shop_1 import get_price\nprint(await get_price(item='a'))",
-                "{'item': 'a'}",
-            ),
-            (
-                "from mcp.servers.shop_1 import *\nprint(await get_price(item='a'))",
-                "{'item': 'a'}",
-            ),
-            (
-                "print((await mcp_shop_1.list_tools())[0]['name'])",
-                "get-price",
-            ),
-            (
-                "print(LOADED_MCP_SERVERS, mcp.runtime is runtime)",
-                "('Shop 1',) True",
-            ),
-            (
-                "import os, json\nprint(json.loads(os.environ['MCP_AVAILABLE_SERVERS'])[0]['alias'])",
-                "shop_1",
-            ),
-            (
-                "import os, json\nprint(json.loads(os.environ['MCP_DISCOVERED_SERVERS'])[1]['name'])",
-                "other",
-            ),
+            ("from mcp.servers.shop_1 import get_price\nprint(await get_price(item='a'))", "{'item': 'a'}"),
+            ("from mcp.servers.shop_1 import *\nprint(await get_price(item='a'))", "{'item': 'a'}"),
+            ("print((await mcp_shop_1.list_tools())[0]['name'])", "get-price"),
+            ("print(LOADED_MCP_SERVERS, mcp.runtime is runtime)", "('Shop 1',) True"),
+            ("import os, json\nprint(json.loads(os.environ['MCP_AVAILABLE_SERVERS'])[0]['alias'])", "shop_1"),
+            ("import os, json\nprint(json.loads(os.environ['MCP_DISCOVERED_SERVERS'])[1]['name'])", "other"),
             (
                 "try: await runtime.call_tool('nobody', 'x')\nexcept Exception as e: print(type(e).__name__)",
                 "UnknownName",

@@ -280,10 +280,8 @@ class Watching(unittest.TestCase):
     def test_processes(self) -> None:
         for code in (
             "import os, time\nwhile os.fork(): time.sleep(0.001)\ntime.sleep(1000)",
-            (
-                "import threading as t, time\nwhile 1:\n    t.Thread(target=time.sleep,"
-                " args=(1000,)).start()\n    time.sleep(0.001)"
-            ),
+            "import threading as t, time\nwhile 1:\n    t.Thread(target=time.sleep,"
+            " args=(1000,)).start()\n    time.sleep(0.001)",
         ):
             with self.subTest(code):
                 ran = run(code, watch={"processes": 20})

@@ -153,10 +153,8 @@ class Ending(unittest.TestCase):
     def test_threads_do_not_hold_back_an_error(self) -> None:
         for code, names in (
             (
-                (
-                    "import threading\nthreading.Thread(target=time.sleep, args=(1000,),"
-                    " name='slow').start()\n1/0"
-                ),
+                "import threading\nthreading.Thread(target=time.sleep, args=(1000,),"
+                " name='slow').start()\n1/0",
                 "slow",
             ),
             (
@@ -165,10 +163,8 @@ class Ending(unittest.TestCase):
             ),
             ("ex = ThreadPoolExecutor(2)\nfs = ex.submit(int)\n1/0", ""),
             (
-                (
-                    "import threading\nthreading.Thread(target=time.sleep, args=(1000,),"
-                    " daemon=True).start()\n1/0"
-                ),
+                "import threading\nthreading.Thread(target=time.sleep, args=(1000,),"
+                " daemon=True).start()\n1/0",
                 "",
             ),
         ):

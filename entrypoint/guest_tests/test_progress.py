@@ -42,10 +42,8 @@ class Progress(unittest.TestCase):
             "print(mcp_shop.price.options(progress=seen)())",
             "print(await mcp_shop.price.options(timeout=5, progress=seen)())",
             "import asyncio\nprint(await asyncio.create_task(mcp_shop.price.options(progress=seen)()))",
-            (
-                "import threading\nt = threading.Thread(target=lambda:"
-                " print(mcp_shop.price.options(progress=seen)())); t.start(); t.join()"
-            ),
+            "import threading\nt = threading.Thread(target=lambda:"
+            " print(mcp_shop.price.options(progress=seen)())); t.start(); t.join()",
         ):
             with self.subTest(call):
                 ran = self.heard(SEEN + call, *reports)
@@ -182,14 +180,12 @@ class Cancelling(unittest.TestCase):
         aio = "import asyncio\n"
         for code, want in (
             (
-                aio
-                + "t = asyncio.ensure_future(mcp_shop.price(n=1))\nawait asyncio.sleep(0.1)\nt.cancel()\n"
+                aio + "t = asyncio.ensure_future(mcp_shop.price(n=1))\nawait asyncio.sleep(0.1)\nt.cancel()\n"
                 "try: await t\nexcept asyncio.CancelledError: print('over')",
                 "over\n",
             ),
             (
-                aio
-                + "try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\nexcept asyncio.TimeoutError:"
+                aio + "try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\nexcept asyncio.TimeoutError:"
                 " print('late')",
                 "late\n",
             ),
@@ -199,18 +195,14 @@ class Cancelling(unittest.TestCase):
             ),
             ("try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
             (
-                (
-                    "try: mcp_shop.price.options(timeout=0.1, progress=print)(n=1)\nexcept TimeoutError:"
-                    " print('late')"
-                ),
+                "try: mcp_shop.price.options(timeout=0.1, progress=print)(n=1)\nexcept TimeoutError:"
+                " print('late')",
                 "late\n",
             ),
             (
-                (
-                    "import signal\ndef stop(*_): raise KeyboardInterrupt\nsignal.signal(signal.SIGALRM,"
-                    " stop)\nsignal.setitimer(signal.ITIMER_REAL, 0.2)\ntry: mcp_shop.price(n=1)\nexcept"
-                    " KeyboardInterrupt: print('stopped')"
-                ),
+                "import signal\ndef stop(*_): raise KeyboardInterrupt\nsignal.signal(signal.SIGALRM,"
+                " stop)\nsignal.setitimer(signal.ITIMER_REAL, 0.2)\ntry: mcp_shop.price(n=1)\nexcept"
+                " KeyboardInterrupt: print('stopped')",
                 "stopped\n",
             ),
             (
@@ -348,8 +340,7 @@ class Forging(unittest.TestCase):
 
     def test_a_flood_of_cancels(self) -> None:
         code = (
-            LINK
-            + "os.write(link,"
+            LINK + "os.write(link,"
             ' b\'{"type":"tool_call","callId":"1","providerName":"p","safeToolName":"t"}\\n\')\none ='
             ' b\'{"type":"tool_cancel","callId":"%d"}\\n\'\nflood = memoryview((one % 1 + one % 7) *'
             " 50_000)\nwhile flood: flood = flood[os.write(link, flood):]\nstatus ="

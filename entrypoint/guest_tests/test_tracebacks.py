@@ -183,11 +183,7 @@ class Hints(unittest.TestCase):
         self.check("'a'.uper()", "did you mean upper?")
 
     def test_no_hint_where_there_is_none(self) -> None:
-        for code in (
-            "1/0",
-            "raise ValueError('coroutine')",
-            "import os; os.nothing_like_it",
-        ):
+        for code in ("1/0", "raise ValueError('coroutine')", "import os; os.nothing_like_it"):
             self.assertNotIn("(", self.check(code).error["message"])
 
     def test_gather_of_values(self) -> None:
@@ -298,10 +294,8 @@ class Hints(unittest.TestCase):
             ("pip install rich", "nothing can be installed here"),
             ("echo hi", 'subprocess.run("echo hi", shell=True)'),
             (
-                (
-                    "import subprocess\nsubprocess.run('pip install x', shell=True, check=True,"
-                    " capture_output=True)"
-                ),
+                "import subprocess\nsubprocess.run('pip install x', shell=True, check=True,"
+                " capture_output=True)",
                 "nothing can be",
             ),
             (
@@ -316,10 +310,8 @@ class Hints(unittest.TestCase):
         for code in (
             "def f(): return {}\nf()['a']",  # it would have to be called again
             "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\nD()['a']",
-            (
-                "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\n    __iter__ = 1\nx ="
-                " [D()]\nx[0]['a']"
-            ),
+            "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\n    __iter__ = 1\nx ="
+            " [D()]\nx[0]['a']",
             "raise KeyError('a')",
             "x = (\n",
             "x = 'a'['b':'c']",
@@ -331,15 +323,11 @@ class Hints(unittest.TestCase):
         for code in (
             "import socket\nraise socket.gaierror(-3, 'Temporary failure in name resolution')",
             "import errno\nraise OSError(errno.ENETUNREACH, 'Network is unreachable')",
-            (
-                "import errno\ntry:\n    raise OSError(errno.ENETUNREACH, 'Network is unreachable')\n"
-                "except OSError as e:\n    raise RuntimeError('failed') from e"
-            ),
+            "import errno\ntry:\n    raise OSError(errno.ENETUNREACH, 'Network is unreachable')\n"
+            "except OSError as e:\n    raise RuntimeError('failed') from e",
             "import urllib.error\nraise urllib.error.URLError('no')",
-            (
-                "class ConnectError(Exception): pass\nConnectError.__module__ = 'httpx'\nraise"
-                " ConnectError('no')"
-            ),
+            "class ConnectError(Exception): pass\nConnectError.__module__ = 'httpx'\nraise"
+            " ConnectError('no')",
         ):
             with self.subTest(code):
                 self.check(code, "there is no network in here; call a tool of a server instead: mcp_shop")
