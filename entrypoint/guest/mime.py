@@ -7,7 +7,8 @@ TEXT = "text/plain"
 
 _TYPES = dict(pair.split("=") for pair in """
         csv=text/csv css=text/css gif=image/gif gz=application/gzip htm=text/html html=text/html
-        jpeg=image/jpeg jpg=image/jpeg js=text/javascript json=application/json jsonl=application/jsonl log=text/plain
+        jpeg=image/jpeg jpg=image/jpeg js=text/javascript json=application/json
+        jsonl=application/jsonl log=text/plain
         md=text/markdown mp3=audio/mpeg mp4=video/mp4 parquet=application/vnd.apache.parquet
         pdf=application/pdf png=image/png py=text/x-python svg=image/svg+xml tar=application/x-tar
         toml=application/toml tsv=text/tab-separated-values txt=text/plain wav=audio/wav webp=image/webp

@@ -80,94 +80,39 @@ class Results(unittest.TestCase):
     def test_values(self) -> None:
         big = 2**63 - 25
         both = {"content": [{"type": "text", "text": '{"n": 1}'}], "structuredContent": {"n": big}}
-        image = {
-            "content": [
-                {"type": "image", "data": "AAE=", "mimeType": "image/png"},
-                {"type": "text", "text": "cap"},
-            ]
-        }
         inner = [{"uri": "a:1", "text": "inner"}, {"uri": "a:2", "blob": "AAE=", "mimeType": "b/c"}]
-        sent_along = {"content": [{"type": "resource", "resource": one} for one in inner]}
-        shown = "['inner', <resource a:2, b/c, 2 bytes>]"
+        along = {"content": [{"type": "resource", "resource": one} for one in inner]}
         linked = {"content": [{"type": "resource_link", "uri": "x:1", "mimeType": "a/b", "size": big}]}
-        drawn = {
-            "content": [{"type": "image", "data": "AAE=", "mimeType": "a/b"}],
-            "structuredContent": {"content": "own"},
-        }
-        structured = {"content": [], "structuredContent": {"a": [None, 1.5]}}
-        dumped = "{\"a\": [null, 1.5]} True {'a': [None, 1.5]} {'a': [None, 1.5], 'b': 1}\n"
+        image = {"type": "image", "data": "AAE=", "mimeType": "a/b"}
+        drawn = {"content": [image], "structuredContent": {"content": "own"}}
+        listed = {"structuredContent": [1, big], "content": []}
+        shown = "['inner', <resource a:2, b/c, 2 bytes>] a:1 b/c\n"
+        how = "\n[1 image: .images, shown by display(...)]"
+        envelope = "r[0], r[-1:], r['isError'], r.get('x', 5), r['structuredContent'] if r.structured else 0"
         for code, result, tool, want in (
-            ("print(r['n'])", both, {"outputSchema": {"type": "object"}}, f"{big}\n"),
+            ("r['n']", both, {"outputSchema": {"type": "object"}}, f"{big}\n"),
+            ("r, r.json(), r.structured", both, {}, f"{{'n': 1}} {{'n': 1}} {{'n': {big}}}\n"),
+            ("repr(r), r.resources, r.resources[0].uri, r.resources[1].mime", along, {}, f"'inner' {shown}"),
             (
-                "print(r, r.json(), r.structured, isinstance(r, dict))",
-                both,
-                {},
-                f"{{'n': 1}} {{'n': 1}} {{'n': {big}}} True\n",
-            ),
-            ("print(r)", {"content": [], "structuredContent": {"n": 2}}, {}, "{'n': 2}\n"),
-            (
-                "print(r, r.images, r.images[0].data)",
-                image,
-                {},
-                "cap\n[1 image: .images, shown by display(...)] [<image image/png, 2 bytes>] b'\\x00\\x01'\n",
-            ),
-            ("print(repr(r), r.content)", {"content": []}, {}, "'' []\n"),
-            (
-                "print(r)",
-                {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-                {},
-                "a\nb\n",
-            ),
-            (
-                "print(repr(r), r.resources, r.resources[0].uri, r.resources[1].mime)",
-                sent_along,
-                {},
-                f"'inner' {shown} a:1 b/c\n",
-            ),
-            (
-                "print(r.links, r.links[0].uri, r.links[0].about['size'])",
+                "r.links, r.links[0].uri, r.links[0].about['size']",
                 linked,
                 {},
                 f"[<resource x:1, a/b>] x:1 {big}\n",
             ),
+            ("r.audio[0].data", {"content": [{"type": "audio", "data": "AAE="}]}, {}, "b'\\x00\\x01'\n"),
             (
-                "print(r.audio[0].data)",
-                {"content": [{"type": "audio", "data": "AAE="}]},
-                {},
-                "b'\\x00\\x01'\n",
-            ),
-            (
-                "print(r, r.images[0].mime, r['content'], type(r).__name__)",
+                "r, r.images, r['content']",
                 drawn,
                 {"outputSchema": {}},
-                "{'content': 'own'}\n[1 image: .images, shown by display(...)] a/b own ToolData\n",
+                f"{{'content': 'own'}}{how} [<file a/b, 2 bytes>] own\n",
             ),
-            (
-                "print(r, type(r))",
-                {"structuredContent": [1, big], "content": []},
-                {},
-                f"[1, {big}] <class 'mcp.ToolList'>\n",
-            ),
-            ("print(repr(r))", text("null"), {}, "'null'\n"),
-            ("print(repr(r), type(r.json()))", text("12"), {}, "'12' <class 'int'>\n"),
-            (
-                "print(r[0], r[-1:], r['isError'], r.get('x', 5), r['structuredContent'] if r.structured"
-                " else 0)",
-                text("abc"),
-                {},
-                "a c False 5 0\n",
-            ),
-            (
-                "import json, pickle, copy\nprint(json.dumps(r), copy.deepcopy(r) == r, {**r}, r | {'b': 1})",
-                structured,
-                {},
-                dumped,
-            ),
-            ("print(r)", None, {}, "None\n"),
-            ("print(repr(r))", {"content": "nonsense", "structuredContent": None}, {}, "''\n"),
+            ("r, type(r)", listed, {}, f"[1, {big}] <class 'mcp.ToolList'>\n"),
+            (envelope, text("abc"), {}, "a c False 5 0\n"),
+            ("r", None, {}, "None\n"),
+            ("repr(r)", {"content": "nonsense", "structuredContent": None}, {}, "''\n"),
         ):
             with self.subTest(code):
-                ran = self.value(code, result, **tool)
+                ran = self.value(f"print({code})", result, **tool)
                 self.assertEqual((ran.stdout, ran.error), (want, {}))
 
     def test_a_failure_is_raised(self) -> None:
@@ -457,23 +402,3 @@ class Runtime(unittest.TestCase):
                 self.lazy,
             )
             self.assertEqual(ran.stdout, "{'n': 1} True ['more']\n", ran.error)
-
-    def test_helpers(self) -> None:
-        code = (
-            "from mcp import runtime as r\nfrom mcp.servers.shop import price\nimport mcp.runtime, json,"
-            " os\nprint(r.list_servers(), r.describe_server('shop')['tools'][0]['name'], [t['name'] for t in"
-            " r.list_tools('shop')])\nprint(r.discovered_servers())\nprint(json.loads(os.environ['MCP_AVAILABLE_SERVERS']),"
-            " json.loads(os.environ['MCP_DISCOVERED_SERVERS']))\n'mcp_shop' in r.capability_summary()"
-        )
-        want = (
-            "['shop'] price ['price']\n['a']\n[{'name': 'shop', 'alias': 'shop'}] [{'name': 'a',"
-            " 'description': 'd'}]\nTrue\n"
-        )
-        self.assertEqual(
-            run(code, [provider("price")], discovered=[{"name": "a", "description": "d"}]).stdout, want
-        )
-        awaited = (
-            "print(await runtime.list_servers(), await runtime.capability_summary() != '', await"
-            " runtime.describe_server('shop'))"
-        )
-        self.assertIn("['shop'] True {'name': 'shop'", run(awaited, [provider("price")]).stdout)

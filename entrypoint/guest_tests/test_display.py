@@ -65,13 +65,15 @@ def module(name, **names):
         setattr(m, key, value)
     return m
 class Figure:
-    def savefig(self, file, format=None, bbox_inches=None): file.write(PNG if format == 'png' else format.encode())
+    def savefig(self, file, format=None, bbox_inches=None):
+        file.write(PNG if format == 'png' else format.encode())
 class Image:
     mode = 'RGB'
     def convert(self, mode):
         self.mode = mode
         return self
-    def save(self, file, format=None): file.write(PNG if format == 'PNG' else f'{{format}} {{self.mode}}'.encode())
+    def save(self, file, format=None):
+        file.write(PNG if format == 'PNG' else f'{{format}} {{self.mode}}'.encode())
 class PngImageFile(Image): pass
 class DataFrame:
     def __len__(self): return 100

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from guest_tests.host import Frame, Guest, Ran, run, text
+from guest_tests.host import Frame, Ran, run, text
 
 PRICE: Frame = {
     "safeName": "get_price",
@@ -307,16 +307,7 @@ class Files(unittest.TestCase):
 
     def ran(self, code: str, provider: Frame) -> Ran:
         changed = {"stubs": ('DIR = "/ipc/servers"', f"DIR = {str(self.dir)!r}")}
-        with Guest(changed=changed) as guest:
-            guest.execute(f"D = {str(self.dir)!r}\n{code}", [provider])
-            frames: list[Frame] = []
-            while not frames or frames[-1]["type"] != "done":
-                frame = guest.read()
-                assert frame is not None, guest.errors()
-                frames.append(frame)
-                if frame["type"] == "tool_call":
-                    guest.send({"type": "tool_result", "callId": frame["callId"], **self.host(frame)})
-        return Ran(frames)
+        return run(f"D = {str(self.dir)!r}\n{code}", [provider], self.host, changed=changed)
 
     def test_there_from_the_start(self) -> None:
         done = self.ran("import os\nprint(os.listdir(D))\nprint(open(D + '/shop_1.py').read())", SHOP)

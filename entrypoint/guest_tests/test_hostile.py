@@ -35,7 +35,8 @@ class Forging(unittest.TestCase):
         self.assertEqual((ran.wait, ran.stdout), ({"exited": True, "status": 5}, ""))
 
     def test_a_claim_makes_no_success(self) -> None:
-        claim = '{"type":"claim","error":{"code":"timeout","message":"m","type":"T","line":-1,"traceback":7,"ok":true}}'
+        error = '"code":"timeout","message":"m","type":"T","line":-1,"traceback":7,"ok":true'
+        claim = f'{{"type":"claim","error":{{{error}}}}}'
         forge = LINK + f"os.write(link, b'{claim}\\n' * 3)\n"
         ran = run(
             forge + "os._exit(0)"

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from guest import wire
-from guest_tests.host import PATIENCE, Guest, Ran, run
+from guest_tests.host import PATIENCE, Frame, Guest, Ran, run
 
 
 def _runs(pid: int) -> bool:
@@ -69,13 +69,16 @@ class Ending(unittest.TestCase):
         with Guest() as guest:
             guest.execute(code)
             frames = guest.until("done")
-            pid = int(Ran(frames).stderr.split()[1])
-            self.assertIsNone(guest.read())
-            self.assertEqual(guest.status(), wire.EXIT_OK)
-            end = time.monotonic() + PATIENCE
-            while _runs(pid) and time.monotonic() < end:
-                time.sleep(0.01)
-            self.assertFalse(_runs(pid))
+            self.assert_gone(guest, frames)
+
+    def assert_gone(self, guest: Guest, frames: list[Frame]) -> None:
+        pid = int(Ran(frames).stderr.split()[1])
+        self.assertIsNone(guest.read())
+        self.assertEqual(guest.status(), wire.EXIT_OK)
+        end = time.monotonic() + PATIENCE
+        while _runs(pid) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertFalse(_runs(pid))
 
     def test_what_has_itself_continued_is_killed_all_the_same(self) -> None:
         """The kernel sends it SIGCONT when the supervisor reads its pipe; it floods the link then,
@@ -101,13 +104,7 @@ class Ending(unittest.TestCase):
                 guest.execute(code, watch=watch)
                 frames = guest.until("done")
                 self.assertTrue(frames[-1]["ok"], frames[-1])
-                pid = int(Ran(frames).stderr.split()[1])
-                self.assertIsNone(guest.read())
-                self.assertEqual(guest.status(), wire.EXIT_OK)
-                end = time.monotonic() + PATIENCE
-                while _runs(pid) and time.monotonic() < end:
-                    time.sleep(0.01)
-                self.assertFalse(_runs(pid))
+                self.assert_gone(guest, frames)
 
     def test_the_word_that_the_code_has_begun_needs_nothing_behind_it(self) -> None:
         with Guest() as guest:
@@ -284,9 +281,7 @@ class Host(unittest.TestCase):
     def test_a_ping_is_answered_before_the_execute_behind_it(self) -> None:
         with Guest() as guest:
             guest.until("ready")
-            guest.raw(
-                b'{"type":"ping","n":7}\n{"type":"execute","id":"run-1","code":"","options":{},"providers":[]}\n'
-            )
+            guest.raw(b'{"type":"ping","n":7}\n{"type":"execute","id":"run-1","code":"","options":{}}\n')
             self.assertEqual([frame["type"] for frame in guest.until("started")], ["pong", "started"])
             guest.until("done")
 

@@ -96,6 +96,11 @@ class Chains(unittest.TestCase):
             ran.error["traceback"], r"(?s)line 2.*1/0.*During handling.*line 4.*KeyError: 'a'\n$"
         )
         self.assertEqual(ran.error["line"], 4)
+        ran = run("def f(): 1/0\ntry: f()\nexcept Exception as e:\n    raise ValueError('worse') from e")
+        self.assertRegex(
+            ran.error["traceback"], r"(?s)line 2.*ZeroDivisionError.*direct cause.*line 4.*worse\n$"
+        )
+        self.assertNotIn("<guest>", ran.error["traceback"])
 
     @unittest.skipUnless(sys.version_info >= (3, 11), "Python 3.10 has no groups")
     def test_group(self) -> None:
