@@ -117,8 +117,8 @@ class Results(unittest.TestCase):
 
     def test_a_failure_is_raised(self) -> None:
         ran = run(
-            "try: mcp_shop.price()\nexcept ToolError as e: print(e, e.server, e.tool, e.code,"
-            " e.content)\nmcp_shop.price()",
+            "try: mcp_shop.price()\nexcept ToolError as e: print(e, e.server, e.tool, e.code, e.content)\n"
+            "mcp_shop.price()",
             [provider("price")],
             lambda frame: {"ok": True, "result": {**text("sold out"), "isError": True}},
         )
@@ -184,8 +184,8 @@ class Styles(unittest.TestCase):
     def test_wherever_a_call_stands(self) -> None:
         for code, want in (
             (
-                "def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return"
-                " inner()\nprint(outer())",
+                "def outer():\n    def inner(): return mcp_shop.price(n=1)\n    return inner()\n"
+                "print(outer())",
                 "{'n': 1}\n",
             ),
             ("print([mcp_shop.price(n=n).json()['n'] for n in range(3)])", "[0, 1, 2]\n"),
@@ -195,8 +195,8 @@ class Styles(unittest.TestCase):
                 "[{'n': 0}, {'n': 1}, {'n': 2}]\n",
             ),
             (
-                "async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\nprint([v"
-                " async for v in each()])",
+                "async def each():\n    for n in range(2): yield await mcp_shop.price(n=n)\n"
+                "print([v async for v in each()])",
                 "[{'n': 0}, {'n': 1}]\n",
             ),
             ("class A:\n    value = mcp_shop.price(n=1)\nprint(A.value)", "{'n': 1}\n"),
@@ -229,15 +229,15 @@ class Styles(unittest.TestCase):
                 "{'n': 1}\n",
             ),
             (
-                "import asyncio\nloop = asyncio.get_running_loop()\ndone ="
-                " loop.create_future()\nloop.call_soon(lambda:"
-                " asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda t:"
-                " done.set_result(t.result())))\nprint(await done)",
+                "import asyncio\nloop = asyncio.get_running_loop()\ndone = loop.create_future()\n"
+                "loop.call_soon(lambda: asyncio.ensure_future(mcp_shop.price(n=1)).add_done_callback(lambda "
+                "t: done.set_result(t.result())))\n"
+                "print(await done)",
                 "{'n': 1}\n",
             ),
             (
-                "import functools\nprint(functools.partial(mcp_shop.price, n=1)(),"
-                " list(map(mcp_shop.price, [])))",
+                "import functools\n"
+                "print(functools.partial(mcp_shop.price, n=1)(), list(map(mcp_shop.price, [])))",
                 "{'n': 1} []\n",
             ),
             (
@@ -290,8 +290,8 @@ class Styles(unittest.TestCase):
 
     def test_a_forgotten_await_is_told(self) -> None:
         ran = run(
-            "import asyncio\nawait asyncio.sleep(0)\nmcp_shop.price(n=1)\nx ="
-            " mcp_shop.price(n=2)\nprint('end')",
+            "import asyncio\nawait asyncio.sleep(0)\nmcp_shop.price(n=1)\nx = mcp_shop.price(n=2)\n"
+            "print('end')",
             [provider("price")],
         )
         self.assertEqual(ran.stdout, "end\n")

@@ -151,13 +151,15 @@ class Display(unittest.TestCase):
             (FAKES + "display(DataFrame(), Series())", "a  b\n1  2 60\na  b\n1  2 60\n"),
             ("class A:\n    def _repr_markdown_(self): return '# a'\ndisplay(A())", "# a\n"),
             (
-                "class A:\n    def _repr_mimebundle_(self, include=None, exclude=None): "
-                "return {'text/plain': 'plain', 'x/y': 1}\ndisplay(A())",
+                "class A:\n"
+                "    def _repr_mimebundle_(self, include=None, exclude=None): return {'text/plain': "
+                "'plain', 'x/y': 1}\n"
+                "display(A())",
                 "plain\n",
             ),
             (
-                "class A:\n    def _repr_png_(self): return None\n    def __repr__(self): return 'an"
-                " A'\ndisplay(A())",
+                "class A:\n    def _repr_png_(self): return None\n    def __repr__(self): return 'an A'\n"
+                "display(A())",
                 "an A\n",
             ),
             (
@@ -214,8 +216,9 @@ class Display(unittest.TestCase):
                 b"<svg/>",
             ),
             (
-                "class A:\n    def _repr_mimebundle_(self, **k): return "
-                f"({{'image/png': {text!r}, 'text/plain': 'no'}}, {{}})\ndisplay(A())",
+                "class A:\n"
+                f"    def _repr_mimebundle_(self, **k): return ({{'image/png': {text!r}, 'text/plain': 'no'}}, {{}})\n"
+                "display(A())",
                 "image-1.png",
                 "image/png",
                 PNG,
@@ -241,8 +244,8 @@ class Display(unittest.TestCase):
 
     def test_names_don_t_collide_and_order_is_kept(self) -> None:
         ran = run(
-            f"p = {PNG!r}\nprint('a')\ndisplay(p, mime='image/png')\nprint('b')\ndisplay(p, p,"
-            " mime='image/png')"
+            f"p = {PNG!r}\nprint('a')\ndisplay(p, mime='image/png')\nprint('b')\n"
+            "display(p, p, mime='image/png')"
         )
         self.assertEqual(list(files(ran)), ["image-1.png", "image-1-2.png", "image-1-3.png"])
         first = next(i for i, frame in enumerate(ran.frames) if frame["type"] == "artifact")
@@ -251,8 +254,10 @@ class Display(unittest.TestCase):
 
     def test_from_threads(self) -> None:
         code = (
-            "import threading\nts = [threading.Thread(target=save_artifact, args=(f'{n}.bin', bytes([n]) *"
-            " 2_000_000)) for n in range(4)]\nfor t in ts: t.start()"
+            "import threading\n"
+            "ts = [threading.Thread(target=save_artifact, args=(f'{n}.bin', bytes([n]) * 2_000_000)) for n "
+            "in range(4)]\n"
+            "for t in ts: t.start()"
         )
         found = files(run(code))
         self.assertEqual(
@@ -262,8 +267,9 @@ class Display(unittest.TestCase):
 
     def test_a_fork_hands_nothing_over(self) -> None:
         code = (
-            "import os\npid = os.fork()\nif pid == 0:\n    try:\n        save_artifact('a', 'b')\n    except"
-            " RuntimeError as e:\n        print(e, flush=True)\n    os._exit(0)\nos.waitpid(pid, 0)"
+            "import os\npid = os.fork()\nif pid == 0:\n    try:\n        save_artifact('a', 'b')\n"
+            "    except RuntimeError as e:\n        print(e, flush=True)\n    os._exit(0)\n"
+            "os.waitpid(pid, 0)"
         )
         ran = run(code)
         self.assertEqual(files(ran), {})
@@ -293,8 +299,9 @@ class Figures(unittest.TestCase):
 
     def test_nothing_is_imported_for_it(self) -> None:
         ran = run(
-            "import sys\nprint([m for m in ('matplotlib', 'guest.display', 'guest.artifacts', "
-            "'guest.hints', 'guest.tracebacks') if m in sys.modules])"
+            "import sys\n"
+            "print([m for m in ('matplotlib', 'guest.display', 'guest.artifacts', 'guest.hints', "
+            "'guest.tracebacks') if m in sys.modules])"
         )
         self.assertEqual(ran.stdout, "[]\n")
 
@@ -308,8 +315,8 @@ class Saving(unittest.TestCase):
             (f"save_artifact('a', {PNG!r})", "a", "image/png", PNG),
             ("save_artifact('a.txt', b'x', mime='text/x-own')", "a.txt", "text/x-own", b"x"),
             (
-                "import pathlib\np = pathlib.Path('/tmp/guest-test.csv'); n ="
-                " p.write_bytes(b'a,b\\r\\n')\nsave_artifact('b.csv', p); p.unlink()",
+                "import pathlib\np = pathlib.Path('/tmp/guest-test.csv'); n = p.write_bytes(b'a,b\\r\\n')\n"
+                "save_artifact('b.csv', p); p.unlink()",
                 "b.csv",
                 "text/csv",
                 b"a,b\r\n",
@@ -350,8 +357,8 @@ class Saving(unittest.TestCase):
             dir="/tmp"
         ) as folder:  # a container has its own /tmp, and makes the folder there
             begin = (
-                f"import os, pathlib\nos.makedirs({folder!r},"
-                f" exist_ok=True)\nos.chdir({folder!r})\nopen('r.csv', 'w').write('a,b')\nn = "
+                f"import os, pathlib\nos.makedirs({folder!r}, exist_ok=True)\nos.chdir({folder!r})\n"
+                "open('r.csv', 'w').write('a,b')\nn = "
             )
             for code, name, data in (
                 (f"save_artifact('x.csv', '{folder}/r.csv')", "x.csv", b"a,b"),
@@ -382,8 +389,8 @@ class Saving(unittest.TestCase):
         self.assertEqual((list(files(ran)), ran.stdout), (["etc/pass_wd", "a", "A-2"], "etc/pass_wd a A-2\n"))
         self.assertEqual(
             ran.stderr,
-            "save_artifact: '../../etc/pass wd' is handed over as 'etc/pass_wd'\nsave_artifact: 'A' is handed"
-            " over as 'A-2'\n",
+            "save_artifact: '../../etc/pass wd' is handed over as 'etc/pass_wd'\n"
+            "save_artifact: 'A' is handed over as 'A-2'\n",
         )
 
     def test_limit(self) -> None:
@@ -488,8 +495,8 @@ class LeftBehind(unittest.TestCase):
 
     def test_handed_over(self) -> None:
         ran = self.leave(
-            "os.mkdir('sub')\nopen('b.csv', 'w').write('1')\nopen('a.png', 'w').write('2')\nopen('sub/c d',"
-            " 'w').write('3');"
+            "os.mkdir('sub')\nopen('b.csv', 'w').write('1')\nopen('a.png', 'w').write('2')\n"
+            "open('sub/c d', 'w').write('3');"
         )
         want = {
             "a.png": ("image/png", b"2"),
@@ -514,8 +521,8 @@ class LeftBehind(unittest.TestCase):
         )
         self.assertEqual(list(files(ran)), ["real"])
         said = (
-            "[/OUT: not handed over: folder (a link), link (a link), pipe (no regular file), sock (no regular"
-            " file)]\n"
+            "[/OUT: not handed over: folder (a link), link (a link), pipe (no regular file), sock (no "
+            "regular file)]\n"
         )
         self.assertEqual(self.said(ran), said)
 
@@ -559,8 +566,8 @@ class LeftBehind(unittest.TestCase):
 
     def test_bounds(self) -> None:
         ran = self.leave(
-            "open('a', 'wb').truncate(1 << 40)\nopen('b', 'w').write('1')\nopen('c',"
-            " 'wb').write(bytes(90_000));",
+            "open('a', 'wb').truncate(1 << 40)\nopen('b', 'w').write('1')\n"
+            "open('c', 'wb').write(bytes(90_000));",
             maxArtifactBytes=80_000,
         )
         self.assertEqual(list(files(ran)), ["b"])
@@ -575,8 +582,8 @@ class LeftBehind(unittest.TestCase):
 
     def test_deep_and_many(self) -> None:
         ran = self.leave(
-            "for n in range(20):\n    os.mkdir('d')\n    os.chdir('d')\n    open('f',"
-            " 'w').close()\nos.chdir('/')\n"
+            "for n in range(20):\n    os.mkdir('d')\n    os.chdir('d')\n    open('f', 'w').close()\n"
+            "os.chdir('/')\n"
         )
         self.assertEqual(max(name.count("/") for name in files(ran)), 7)
         ran = self.leave("for n in range(12_000): os.symlink('x', f'{n}')\nopen('zzz', 'w').close()")

@@ -190,8 +190,9 @@ class Helpers(unittest.TestCase):
 
     def test_two_servers_start_side_by_side_when_they_are_loaded_so(self) -> None:
         done = ran(
-            "import asyncio\na, b = await asyncio.gather(runtime.load_server('Shop 1'),"
-            " runtime.list_tools('Shop 1'))\nprint(a, b)"
+            "import asyncio\n"
+            "a, b = await asyncio.gather(runtime.load_server('Shop 1'), runtime.list_tools('Shop 1'))\n"
+            "print(a, b)"
         )
         self.assertIn("<server 'Shop 1' as mcp_shop_1, tools: get_price>", done.stdout)
 
@@ -209,28 +210,28 @@ class Original(unittest.TestCase):
             ("print(await runtime.list_servers())", "['Shop 1']"),
             ("print(runtime.list_servers_sync())", "['Shop 1']"),
             (
-                "tools = await runtime.list_tools('Shop 1')\nprint(tools[0]['name'],"
-                " tools[0]['inputSchema']['required'])",
+                "tools = await runtime.list_tools('Shop 1')\n"
+                "print(tools[0]['name'], tools[0]['inputSchema']['required'])",
                 "get-price ['item']",
             ),
             (
-                "t = runtime.list_tools_sync('Shop 1')[0]\nprint(t['name'], t['alias'],"
-                " t['input_schema']['type'])",
+                "t = runtime.list_tools_sync('Shop 1')[0]\n"
+                "print(t['name'], t['alias'], t['input_schema']['type'])",
                 "get-price get_price object",
             ),
             (
-                "from mcp.runtime import MCPError\ntry: runtime.list_tools_sync()\nexcept MCPError as e:"
-                " print('no', e)",
+                "from mcp.runtime import MCPError\ntry: runtime.list_tools_sync()\n"
+                "except MCPError as e: print('no', e)",
                 "no list_tools_sync needs the name of a server; the servers are Shop 1",
             ),
             (
-                "r = await runtime.call_tool('Shop 1', 'get-price', {'item':"
-                " 'a'})\nprint(r['content'][0]['text'], r['isError'])",
+                "r = await runtime.call_tool('Shop 1', 'get-price', {'item': 'a'})\n"
+                "print(r['content'][0]['text'], r['isError'])",
                 '{"item": "a"} False',
             ),
             (
-                "r = await runtime.call_tool('Shop 1', 'get-price', arguments={'item':"
-                " 'a'})\nprint(r.get('structuredContent'))",
+                "r = await runtime.call_tool('Shop 1', 'get-price', arguments={'item': 'a'})\n"
+                "print(r.get('structuredContent'))",
                 "None",
             ),
             (
@@ -259,8 +260,8 @@ class Original(unittest.TestCase):
             ("r = await mcp_shop_1.get_price(item='a')\nprint(r['content'][0]['type'])", "text"),
             ("r = await mcp_servers['Shop 1'].get_price(item='a')\nprint(r)", "{'item': 'a'}"),
             (
-                "import mcp.servers.shop_1 as s\nprint(await s.get_price(item='a'), s.__all__,"
-                " s.TOOL_MAP, s.TOOLS[0]['name'])",
+                "import mcp.servers.shop_1 as s\n"
+                "print(await s.get_price(item='a'), s.__all__, s.TOOL_MAP, s.TOOLS[0]['name'])",
                 "{'item': 'a'} ['get_price'] {'get_price': 'get-price'} get-price",
             ),
             ("from mcp.servers.shop_1 import get_price\nprint(await get_price(item='a'))", "{'item': 'a'}"),
@@ -287,8 +288,9 @@ class Original(unittest.TestCase):
 
     def test_twins_block_where_a_loop_runs(self) -> None:
         done = ran(
-            "import asyncio\nawait asyncio.sleep(0)\nprint(runtime.list_tools_sync('Shop 1')[0]['name'],"
-            " runtime.search_tool_docs_sync('x')[0]['tool'])"
+            "import asyncio\nawait asyncio.sleep(0)\n"
+            "print(runtime.list_tools_sync('Shop 1')[0]['name'], "
+            "runtime.search_tool_docs_sync('x')[0]['tool'])"
         )
         self.assertEqual((done.stdout, done.error), ("get-price get-price\n", {}))
 
@@ -346,12 +348,13 @@ class Files(unittest.TestCase):
 
     def test_open_is_as_it_was(self) -> None:
         done = self.ran(
-            "import io, inspect, builtins\nprint(open is io.open is builtins.open, open.__name__,"
-            " open.__module__)\nopen('/dev/null', 'rb', buffering=0).close()\nfor bad in (D + '/none.py',"
-            " b'/nowhere', 7.5):\n    try: open(bad)\n    except Exception as e:"
-            " print(type(e).__name__)\nclass Holder: open = open\nHolder().open('/dev/null').close()\nimport"
-            " pathlib, tokenize, shutil\npathlib.Path('/dev/null').read_text()\nopen(1, 'w',"
-            " closefd=False).write('fd')",
+            "import io, inspect, builtins\n"
+            "print(open is io.open is builtins.open, open.__name__, open.__module__)\n"
+            "open('/dev/null', 'rb', buffering=0).close()\nfor bad in (D + '/none.py', b'/nowhere', 7.5):\n"
+            "    try: open(bad)\n    except Exception as e: print(type(e).__name__)\n"
+            "class Holder: open = open\nHolder().open('/dev/null').close()\n"
+            "import pathlib, tokenize, shutil\npathlib.Path('/dev/null').read_text()\n"
+            "open(1, 'w', closefd=False).write('fd')",
             {**SHOP, "tools": None},
         )
         self.assertEqual(

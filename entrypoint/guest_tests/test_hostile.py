@@ -12,8 +12,8 @@ import unittest
 from guest_tests.host import Frame, Guest, Ran, provider, run, text
 
 LINK = (
-    "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if"
-    " os.path.exists('/proc/self/fd/' + n))\n"
+    "import os, json\n"
+    "link = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n))\n"
 )
 
 
@@ -97,8 +97,8 @@ class Breaking(unittest.TestCase):
     def test_descriptors_closed_or_replaced(self) -> None:
         for code in (
             "import os; os.closerange(0, 1000); os._exit(6)",
-            "import os\nn = os.open('/dev/null', 2)\nfor fd in range(3, 200):\n    os.dup2(n,"
-            " fd)\nos._exit(6)",
+            "import os\nn = os.open('/dev/null', 2)\nfor fd in range(3, 200):\n    os.dup2(n, fd)\n"
+            "os._exit(6)",
             "import os\nfor fd in range(200):\n    if fd != 1: os.dup2(1, fd)\nos._exit(6)",
         ):
             with self.subTest(code):
@@ -278,8 +278,8 @@ class Flooding(unittest.TestCase):
         with Guest() as guest:
             line = '{"type":"tool_call","callId":"%d","providerName":"p","safeToolName":"t"}\\n'
             code = (
-                f"for n in range(1, 7): os.write(link, b'{line}' %"
-                " n)\nos.close(link)\nprint('closed')\nimport time\ntime.sleep(1000)"
+                f"for n in range(1, 7): os.write(link, b'{line}' % n)\nos.close(link)\nprint('closed')\n"
+                "import time\ntime.sleep(1000)"
             )
             guest.execute(LINK + code)
             kinds = [frame["type"] for _ in range(9) if (frame := guest.read())]

@@ -63,8 +63,10 @@ class Ending(unittest.TestCase):
         is left.
         """
         code = (
-            "import subprocess, sys\nleft = subprocess.Popen([sys.executable, '-c', 'while True: print(1,"
-            " flush=True)'], stderr=subprocess.DEVNULL)\nprint('pid', left.pid, file=sys.stderr, flush=True)"
+            "import subprocess, sys\n"
+            "left = subprocess.Popen([sys.executable, '-c', 'while True: print(1, flush=True)'], "
+            "stderr=subprocess.DEVNULL)\n"
+            "print('pid', left.pid, file=sys.stderr, flush=True)"
         )
         with Guest() as guest:
             guest.execute(code)
@@ -86,11 +88,9 @@ class Ending(unittest.TestCase):
         """
         code = (
             "import fcntl, os, signal, sys\n"
-            "link = max(int(n) for n in os.listdir('/proc/self/fd') if"
-            " os.path.exists(f'/proc/self/fd/{n}'))\n"
-            "left = os.fork()\n"
-            "if left == 0:\n"
-            "    fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())\n"
+            "link = max(int(n) for n in os.listdir('/proc/self/fd') if "
+            "os.path.exists(f'/proc/self/fd/{n}'))\n"
+            "left = os.fork()\nif left == 0:\n    fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())\n"
             "    fcntl.fcntl(1, 10, signal.SIGCONT)\n"  # F_SETSIG
             "    fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC)\n"
             "    while True:\n"
@@ -150,8 +150,8 @@ class Ending(unittest.TestCase):
     def test_threads_do_not_hold_back_an_error(self) -> None:
         for code, names in (
             (
-                "import threading\nthreading.Thread(target=time.sleep, args=(1000,),"
-                " name='slow').start()\n1/0",
+                "import threading\nthreading.Thread(target=time.sleep, args=(1000,), name='slow').start()\n"
+                "1/0",
                 "slow",
             ),
             (
@@ -160,8 +160,8 @@ class Ending(unittest.TestCase):
             ),
             ("ex = ThreadPoolExecutor(2)\nfs = ex.submit(int)\n1/0", ""),
             (
-                "import threading\nthreading.Thread(target=time.sleep, args=(1000,),"
-                " daemon=True).start()\n1/0",
+                "import threading\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n"
+                "1/0",
                 "",
             ),
         ):
@@ -179,8 +179,8 @@ class Ending(unittest.TestCase):
 
     def test_a_fork_that_goes_on_is_no_second_run(self) -> None:
         ran = run(
-            "import os\nif os.fork():\n    os.wait()\nelse:\n    raise ValueError('in the"
-            " fork')\nprint('parent')"
+            "import os\nif os.fork():\n    os.wait()\nelse:\n    raise ValueError('in the fork')\n"
+            "print('parent')"
         )
         self.assertEqual((ran.ok, ran.stdout), (True, "parent\n"))
 

@@ -23,15 +23,15 @@ class Output(unittest.TestCase):
                 "",
             ),
             (
-                "import sys\nsys.stdout.writelines(['a',"
-                " 'b'])\nsys.stdout.buffer.write(b'c')\nsys.stdout.flush()",
+                "import sys\nsys.stdout.writelines(['a', 'b'])\nsys.stdout.buffer.write(b'c')\n"
+                "sys.stdout.flush()",
                 "abc",
                 "",
             ),
             ("import os\nos.system('echo out; echo err >&2')", "out\n0\n", "err\n"),
             (
-                "import subprocess\nsubprocess.run(['cat'])\nprint(len(subprocess.check_output(['echo',"
-                " 'x'])))",
+                "import subprocess\nsubprocess.run(['cat'])\n"
+                "print(len(subprocess.check_output(['echo', 'x'])))",
                 "2\n",
                 "",
             ),

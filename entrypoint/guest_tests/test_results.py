@@ -60,9 +60,9 @@ class Parsed(unittest.TestCase):
 
     def test_other_texts_stay_texts(self) -> None:
         for said in (
-            "42", '"x"', "null", "true", "", "{not json", "{not json}", '{"a": 1} and more', '{"a": 1}\n{"a": 2}',
-            "\ud800", " " * 2 * results.SPACE + "{}", '{"a": %s}' % ("9" * 5000), "[" * 10**5 + "]" * 10**5,
-            "[" + "[]," * 3_000_000 + "[]]",
+            "42", '"x"', "null", "true", "", "{not json", "{not json}", '{"a": 1} and more',
+            '{"a": 1}\n{"a": 2}', "\ud800", " " * 2 * results.SPACE + "{}", '{"a": %s}' % ("9" * 5000),
+            "[" * 10**5 + "]" * 10**5, "[" + "[]," * 3_000_000 + "[]]",
         ):  # fmt: skip
             with self.subTest(said[:60]):
                 made = value(sent(said))
@@ -98,13 +98,14 @@ class Parsed(unittest.TestCase):
             )
             if isinstance(plain, dict):
                 code += (
-                    "def f(**given): return given\nsame += [f(**r) == p, {**r} == p, r | {'q': 1} == p |"
-                    " {'q': 1}, r.get('q', 5) == 5, 'content' not in r]\n"
+                    "def f(**given): return given\n"
+                    "same += [f(**r) == p, {**r} == p, r | {'q': 1} == p | {'q': 1}, r.get('q', 5) == 5, "
+                    "'content' not in r]\n"
                 )
             else:
                 code += (
-                    "first, *rest = r\nsame += [r[:2] == p[:2], r[-1] == 'x', first == p[0], r + [1] == p +"
-                    " [1]]\n"
+                    "first, *rest = r\n"
+                    "same += [r[:2] == p[:2], r[-1] == 'x', first == p[0], r + [1] == p + [1]]\n"
                 )
             with self.subTest(type(plain).__name__):
                 one = ran(f"{code}print(same)", text(json.dumps(plain)))
@@ -153,10 +154,11 @@ class Wrapped(unittest.TestCase):
 class Shown(unittest.TestCase):
     def test_print_says_how(self) -> None:
         link, how = {"type": "resource_link", "uri": "x:1"}, ", shown by display(...)"
+        two = "1 image, 1 audio file: .files"
         inner = {"type": "resource", "resource": {"uri": "a:1", "text": "inner"}}
         for content, printed, shown in (
             ([IMAGE], f"[1 image: .images{how}]", f"<1 image: .images{how}>"),
-            ([IMAGE, SOUND], f"[1 image, 1 audio file: .files{how}]", f"<1 image, 1 audio file: .files{how}>"),
+            ([IMAGE, SOUND], f"[{two}{how}]", f"<{two}{how}>"),
             ([PDF], f"[1 file: .files{how}]", f"<1 file: .files{how}>"),
             ([link], "[1 link: .links]", "<1 link: .links>"),
             ([CAPTION, IMAGE], "caption\n[1 image: .images, shown by display(...)]", "'caption'"),
@@ -397,8 +399,8 @@ class Calls(unittest.TestCase):
         """The server isn't started before a tool of it is wanted."""
         cold = {"name": "shop", "alias": "shop", "description": "", "tools": None}
         imports = (
-            "import mcp_shop, mcp.shop\nfrom mcp import shop\nfrom mcp.servers import shop\nimport"
-            " mcp.servers.shop as s\n"
+            "import mcp_shop, mcp.shop\nfrom mcp import shop\nfrom mcp.servers import shop\n"
+            "import mcp.servers.shop as s\n"
         )
         one = run(f"{imports}print(s)", [cold])
         self.assertEqual(

@@ -299,8 +299,8 @@ class Hints(unittest.TestCase):
             ("pip install rich", "nothing can be installed here"),
             ("echo hi", 'subprocess.run("echo hi", shell=True)'),
             (
-                "import subprocess\nsubprocess.run('pip install x', shell=True, check=True,"
-                " capture_output=True)",
+                "import subprocess\n"
+                "subprocess.run('pip install x', shell=True, check=True, capture_output=True)",
                 "nothing can be",
             ),
             (
@@ -315,8 +315,8 @@ class Hints(unittest.TestCase):
         for code in (
             "def f(): return {}\nf()['a']",  # it would have to be called again
             "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\nD()['a']",
-            "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\n    __iter__ = 1\nx ="
-            " [D()]\nx[0]['a']",
+            "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\n    __iter__ = 1\n"
+            "x = [D()]\nx[0]['a']",
             "raise KeyError('a')",
             "x = (\n",
             "x = 'a'['b':'c']",
@@ -331,8 +331,8 @@ class Hints(unittest.TestCase):
             "import errno\ntry:\n    raise OSError(errno.ENETUNREACH, 'Network is unreachable')\n"
             "except OSError as e:\n    raise RuntimeError('failed') from e",
             "import urllib.error\nraise urllib.error.URLError('no')",
-            "class ConnectError(Exception): pass\nConnectError.__module__ = 'httpx'\nraise"
-            " ConnectError('no')",
+            "class ConnectError(Exception): pass\nConnectError.__module__ = 'httpx'\n"
+            "raise ConnectError('no')",
         ):
             with self.subTest(code):
                 self.check(code, "there is no network in here; call a tool of a server instead: mcp_shop")
