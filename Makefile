@@ -83,7 +83,7 @@ servers: ## install more real servers, from npm, PyPI and Go, which the end-to-e
 	@test/servers/setup
 
 image: build ## get the default image or make one like it
-	@scripts/image
+	@scripts/as-user bin/mcp-bridge image ensure
 
 guest: ## the guest's own tests in real containers; needs setup, build and image
 	@test/guest

@@ -13,9 +13,7 @@ from guest_tests.host import HERE, Ran, run
 from guest_tests.test_display import files
 
 PYTHON = HERE.parent / ".cache" / "python" / "bin" / "python3"
-MISSING = (
-    "there are no real matplotlib, Pillow and pandas in .cache/python: test/python installs them" " from PyPI"
-)
+MISSING = "there are no real matplotlib, Pillow and pandas in .cache/python: test/python installs them"
 
 
 def size(png: bytes) -> tuple[int, int]:
