@@ -33,7 +33,7 @@ class Room:
         self._lock = threading.Lock()
 
     def take(self, name: str, size: int) -> str:
-        """Takes room for a file and gives the name that it is to have. Raises LimitReached."""
+        """Takes room for a file and returns its name. Raises LimitReached."""
         with self._lock:
             cost = cost_of(size)
             if len(self._names) >= MAX_FILES:

@@ -46,24 +46,17 @@ def main(fd: int) -> None:
     fast = FastExit()
     namespace = fresh_main()
     runtime = mcp_runtime.Runtime(link, namespace)
-    early = _import_ahead(link)
-    status, failed = 1, None
     display = Display(link)
-    try:
-        limits.prepare()
-        surroundings()
-    except Exception as e:
-        failed = e  # reported when there is a run
+    _import_ahead(link)
     # Objects made so far count as old then, and the first collections of the code pass them over:
     # 7 ms of a warm call's p50.
     gc.freeze()
     gc.unfreeze()
-    frame = early or link.first()
+    frame = link.first()
     gc.enable()
-    options = frame.get("options") or {}
+    status, options = 1, frame["options"]
     try:
-        if failed:
-            raise failed
+        surroundings()
         runtime.install(frame)
         display.install(options.get("maxArtifactBytes") or 0)
         watched = any((options.get("watch") or {}).values())
@@ -161,17 +154,16 @@ def _each(*steps: Any) -> None:
             sys.excepthook(*sys.exc_info())
 
 
-def _import_ahead(link: Link) -> wire.Frame | None:
-    """Imports what much code needs until an execute comes, which it returns."""
+def _import_ahead(link: Link) -> None:
+    """Imports what much code needs until an execute comes."""
     poller = select.poll()
     poller.register(link.fd, select.POLLIN)
     patience = STANDBY
     for name in AHEAD:
         if link.has_more() or poller.poll(patience):
-            return link.first()
+            return
         try:
             __import__(name)
         except ImportError:  # a Python without ssl, say
             pass
         patience = 0
-    return None

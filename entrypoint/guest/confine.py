@@ -159,7 +159,7 @@ def _unfiltered() -> bool:
 
 
 def _confine() -> str:
-    """Gives "" or, for a person, why one of the two could not be had."""
+    """Returns "" or, for a person, why one of the two could not be had."""
     try:
         _prctl(PR_SET_DUMPABLE, 0)
         code = program(os.uname().machine)

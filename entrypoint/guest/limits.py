@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from guest import confine, watch
 
@@ -14,39 +14,15 @@ M_ARENA_MAX = -8  # of mallopt(3)
 
 NICENESS = 10  # a tenth of the supervisor's share of a core
 
-_NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "stack"}
 # 0: no dumps; no memory that isn't counted; no way back from NICENESS
 _ALWAYS = ("core", "memlock", "msgqueue", "nice")
-
-
-_mallopt: Callable[[int, int], object] | None = None  # of glibc; see prepare
-_mapped = 0  # bytes of address space when prepare was called
-_settled: set[str] = set()  # those of _ALWAYS that are 0 by now
-
-
-def prepare() -> None:
-    """Does what is the same for every run, and ahead what takes long. To be called once, before apply."""
-    global _mallopt, _mapped
-    for name in _ALWAYS:
-        try:
-            _set(name, 0)
-            _settled.add(name)
-        except ValueError:  # gVisor hasn't all that Linux has
-            pass
-    try:
-        import ctypes
-
-        _mallopt = ctypes.CDLL(None).mallopt
-    except (ImportError, OSError, AttributeError):  # another libc, which hasn't the habit of thin_threads
-        pass
-    _mapped = watch.mapped()
 
 
 def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:
     """Sets hard and soft limits, and binds the process to some cores, before there is a second thread.
 
-    "as" counts on top of what was mapped when prepare was called. A supervisor that watches the run
-    gets more processor time than the run.
+    "as" counts on top of what is mapped already. A supervisor that watches the run gets more
+    processor time than the run.
     """
     if watched:
         os.nice(NICENESS)
@@ -54,13 +30,13 @@ def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> 
         keep_to(cores)
     if "as" in rlimits:
         thin_threads()
-    for name, value in rlimits.items():
-        if name not in _NAMES:
-            raise ValueError(f"no such limit: {name!r}; there are {', '.join(sorted(_NAMES))}")
-        if name == "as":
-            value += _mapped
-        if name not in _settled:
-            _set(name, 0 if name in _ALWAYS else value)
+    for name, value in {**rlimits, **dict.fromkeys(_ALWAYS, 0)}.items():
+        try:
+            _set(name, value + watch.mapped() if name == "as" else value)
+        except ValueError:
+            if name in rlimits:
+                raise
+            # gVisor hasn't all that Linux has.
 
 
 def _set(name: str, value: int) -> None:
@@ -89,8 +65,12 @@ def thin_threads() -> None:
     Otherwise seven threads that do nothing use up 512 MiB.
     """
     threading.stack_size(THREAD_STACK)
-    if _mallopt is not None:
-        _mallopt(M_ARENA_MAX, 1)
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+    except (ImportError, OSError, AttributeError):  # a libc that reserves less
+        pass
 
 
 def first_for_oom() -> None:

@@ -44,7 +44,7 @@ class Link:
         return _getpid() == self._pid
 
     def has_more(self) -> bool:
-        """Whether first gives a frame without reading."""
+        """Whether first returns a frame without reading."""
         return bool(self._early)
 
     def first(self) -> wire.Frame:

@@ -47,7 +47,7 @@ class Loop:
         self._wake = os.pipe()
 
     def run(self) -> int:
-        """Gives the exit status of the process."""
+        """Returns the exit status of the process."""
         for fd in self._wake:
             os.set_blocking(fd, False)
         signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)

@@ -14,7 +14,7 @@ from guest.run import Run, Stop, kill_all
 
 OUT = "/workspace/out"  # files that are left here are handed over
 RAISED = 1  # the exit status of a child that claims an exception
-PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most, give or take
+PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most
 LEFT_MAX = 1 << 20  # bytes of requests that are looked through for a claim; a socket holds less
 
 _BROKEN = (

@@ -7,7 +7,7 @@ import os
 INTERVAL = 0.1  # seconds between two looks
 TMPFS = ("/tmp", "/workspace", "/ipc", "/dev/shm")  # where code may write
 PID_MAX = 1 << 22  # processes that the kernel can have at the most
-INODE = 1024  # bytes of the kernel's that a file of tmpfs takes, be it empty
+INODE = 1024  # bytes of the kernel's that a file of tmpfs takes, even an empty one
 SMAPS_MAX = 4 << 20  # bytes of smaps that are read for one look, so that no number of mappings holds it up
 FLOOR = 256 << 20  # bytes that are to stay available on the machine, or a twentieth of all when that is more
 

@@ -87,7 +87,7 @@ class Rlimits(unittest.TestCase):
     def test_a_limit_that_there_is_not(self) -> None:
         ran = run("print('never')", rlimits={"heads": 1})
         self.assertEqual((ran.error["code"], ran.stdout), ("internal_error", ""))
-        self.assertIn("'heads'", ran.error["message"])
+        self.assertIn("RLIMIT_HEADS", ran.error["message"])
 
     def test_memory_error(self) -> None:
         for code in (
