@@ -275,8 +275,9 @@ def loads(s: Any, **options: Any) -> Any:
 
 def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
     """Raises what a tool_result says that isn't ok."""
-    error = frame["error"]
-    raise ToolError(error["message"], server=server, tool=tool, code=error["code"], data=error.get("data"))
+    error = frame.get("error") or {}
+    said, code = error.get("message", "the call failed and nothing says why"), error.get("code", "tool_error")
+    raise ToolError(said, server=server, tool=tool, code=code, data=error.get("data"))
 
 
 def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = False) -> Any:
