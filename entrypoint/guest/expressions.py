@@ -93,7 +93,8 @@ class Place:
         node: Any = name
         while (node := self._above.get(node)) is not None:
             is_loop = isinstance(node, (ast.For, ast.AsyncFor))
-            for loop in [node] if is_loop else getattr(node, "generators", []):
+            loops: list[Any] = [node] if is_loop else getattr(node, "generators", [])
+            for loop in loops:
                 if isinstance(loop.target, ast.Name) and loop.target.id == name.id:
                     return loop
         return None

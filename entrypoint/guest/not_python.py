@@ -80,8 +80,9 @@ def translated(line: str) -> str:
     if loop := re.fullmatch(r"for\s*\(\s*(?:const|let|var)\s+(\w+)\s+of\s+(.+)\)\s*\{?", line):
         return f"for {loop[1]} in {_expression(loop[2])}:"
     if declared := re.fullmatch(r"(?:export\s+)?(?:const|let|var)\s+(\w+)\s*(?::[^=]+)?=\s*(.+)", line):
-        wait, value = re.fullmatch(r"(await\s+)?(.+)", declared[2]).groups(default="")
-        python = f"{declared[1]} = {wait and 'await '}{_expression(value)}"
+        value = declared[2].removeprefix("await ")
+        wait = "await " if value != declared[2] else ""
+        python = f"{declared[1]} = {wait}{_expression(value.lstrip())}"
     elif shown := re.fullmatch(r"console\.\w+\((.*)\)", line):
         python = f"print({_expression(shown[1])})"
     else:
