@@ -48,6 +48,8 @@ def main(fd: int) -> None:
     runtime = mcp_runtime.Runtime(link, namespace)
     display = Display(link)
     _import_ahead(link)
+    limits.prepare()
+    surroundings()
     # Objects made so far count as old then, and the first collections of the code pass them over:
     # 7 ms of a warm call's p50.
     gc.freeze()
@@ -56,7 +58,6 @@ def main(fd: int) -> None:
     gc.enable()
     status, options = 1, frame["options"]
     try:
-        surroundings()
         runtime.install(frame)
         display.install(options.get("maxArtifactBytes") or 0)
         watched = any((options.get("watch") or {}).values())

@@ -18,6 +18,15 @@ NICENESS = 10  # a tenth of the supervisor's share of a core
 _ALWAYS = ("core", "memlock", "msgqueue", "nice")
 
 
+def prepare() -> None:
+    """Sets the limits that are the same for every run."""
+    for name in _ALWAYS:
+        try:
+            _set(name, 0)
+        except ValueError:  # gVisor hasn't all that Linux has
+            pass
+
+
 def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:
     """Sets hard and soft limits, and binds the process to some cores, before there is a second thread.
 
@@ -30,13 +39,9 @@ def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> 
         keep_to(cores)
     if "as" in rlimits:
         thin_threads()
-    for name, value in {**rlimits, **dict.fromkeys(_ALWAYS, 0)}.items():
-        try:
+    for name, value in rlimits.items():
+        if name not in _ALWAYS:
             _set(name, value + watch.mapped() if name == "as" else value)
-        except ValueError:
-            if name in rlimits:
-                raise
-            # gVisor hasn't all that Linux has.
 
 
 def _set(name: str, value: int) -> None:
