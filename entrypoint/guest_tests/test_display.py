@@ -217,7 +217,8 @@ class Display(unittest.TestCase):
             ),
             (
                 "class A:\n"
-                f"    def _repr_mimebundle_(self, **k): return ({{'image/png': {text!r}, 'text/plain': 'no'}}, {{}})\n"
+                "    def _repr_mimebundle_(self, **k):\n"
+                f"        return ({{'image/png': {text!r}, 'text/plain': 'no'}}, {{}})\n"
                 "display(A())",
                 "image-1.png",
                 "image/png",

@@ -206,7 +206,7 @@ class Flooding(unittest.TestCase):
             guest.until("output")
             guest.send(
                 {"type": "ping", "n": 1}
-            )  # with nobody reading, what the supervisor holds stays bounded
+            )  # while nothing is read, what the supervisor holds stays bounded
             frames = guest.until("pong")
             self.assertLess(sum(len(frame.get("text", "")) for frame in frames), 8 << 20)
             guest.send({"type": "cancel", "id": "run-1"})
@@ -229,7 +229,7 @@ class Flooding(unittest.TestCase):
             guest.send({"type": "cancel", "id": "run-1"})
             self.assertEqual(Ran(guest.until("done")).wait["killed"], "cancel")
 
-    def test_results_that_nobody_reads(self) -> None:
+    def test_results_that_are_not_read(self) -> None:
         line = '{"type":"tool_call","callId":"%d","providerName":"p","safeToolName":"t"}\\n'
         with Guest() as guest:
             guest.execute(
@@ -289,7 +289,7 @@ class Flooding(unittest.TestCase):
             guest.send({"type": "cancel", "id": "run-1"})
             self.assertEqual(Ran(guest.until("done")).wait["killed"], "cancel")
 
-    def test_refusals_that_nobody_reads(self) -> None:
+    def test_refusals_that_are_not_read(self) -> None:
         line = '{"type":"tool_call","callId":"%d"}\\n'
         with Guest() as guest:
             guest.execute(

@@ -1,4 +1,4 @@
-"""What is written to descriptors 1 and 2, by whomever."""
+"""What is written to descriptors 1 and 2."""
 
 from __future__ import annotations
 

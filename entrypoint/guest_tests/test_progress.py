@@ -115,7 +115,8 @@ class Progress(unittest.TestCase):
             "call = asyncio.ensure_future(mcp_shop.price.options(progress=lambda *report: "
             "reports.append(report[0]))())\n"
             "await asyncio.sleep(0)\nawait asyncio.sleep(0)\n"
-            "busy = threading.Thread(target=lambda: mcp_shop.buy())\nbusy.start()\nbusy.join()\n"  # the loop stands still meanwhile
+            # The loop stands still meanwhile.
+            "busy = threading.Thread(target=lambda: mcp_shop.buy())\nbusy.start()\nbusy.join()\n"
             "await call\nprint(len(reports), reports[-1], reports == sorted(reports))"
         )
         with Guest() as guest:
@@ -127,7 +128,7 @@ class Progress(unittest.TestCase):
             guest.send(result(asked))
             self.assertEqual(Ran(guest.until("done")).stdout, "100 4999 True\n")
 
-    def test_reports_that_nobody_reads_are_counted(self) -> None:
+    def test_reports_that_are_not_read_are_counted(self) -> None:
         with Guest() as guest:
             guest.execute("call = mcp_shop.price.options(progress=lambda *report: None)()", SHOP)
             call = guest.until("tool_call")[-1]
@@ -263,7 +264,7 @@ class Cancelling(unittest.TestCase):
             first = guest.until("tool_call")[-1]
             guest.until("tool_cancel")
             second = guest.until("tool_call")[-1]
-            guest.send(report(first, 1))  # nobody hears it
+            guest.send(report(first, 1))  # nothing hears it
             guest.send(result(first, "too late"))
             guest.send(
                 {"type": "tool_result", "callId": "1", **CANCELLED}

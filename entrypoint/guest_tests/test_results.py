@@ -395,7 +395,7 @@ class Calls(unittest.TestCase):
         ):
             self.assertIn(want, self.said(code).error["message"])
 
-    def test_an_import_asks_nobody(self) -> None:
+    def test_an_import_asks_no_server(self) -> None:
         """The server isn't started before a tool of it is wanted."""
         cold = {"name": "shop", "alias": "shop", "description": "", "tools": None}
         imports = (
