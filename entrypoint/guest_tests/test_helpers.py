@@ -271,7 +271,7 @@ class Original(unittest.TestCase):
             ("import os, json\nprint(json.loads(os.environ['MCP_AVAILABLE_SERVERS'])[0]['alias'])", "shop_1"),
             ("import os, json\nprint(json.loads(os.environ['MCP_DISCOVERED_SERVERS'])[1]['name'])", "other"),
             (
-                "try: await runtime.call_tool('nothing', 'x')\nexcept Exception as e: print(type(e).__name__)",
+                "try: await runtime.call_tool('none', 'x')\nexcept Exception as e: print(type(e).__name__)",
                 "UnknownName",
             ),
             (
