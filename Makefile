@@ -29,10 +29,10 @@ demo: ## from nothing to a run of real code over real servers
 	@scripts/demo
 
 test: ## the linters, the units, and the main job over real containers, servers and a client: at most 20 minutes
-	@scripts/test
+	@test/run
 
 test-all: ## that, and the other engines, storms, conformance, hosts and fuzz targets: about an hour
-	@scripts/test all
+	@test/run all
 
 check: fmt vet lint unit python ## some minutes, no engine
 
@@ -61,7 +61,7 @@ lint: lint-setup ## golangci-lint, which is built first where it is missing, and
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
 	@cd bench && ../.cache/bin/golangci-lint run --config ../.golangci.yml
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
-	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* test/*/run archive/demo .ci/run)
+	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* test/* test/*/* bench/run archive/demo .ci/run)
 
 lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 	@scripts/lint-setup
@@ -71,22 +71,22 @@ unit: ## Go tests that need no container, with the race detector; make python ru
 	cd bench && go test -race ./...
 
 python: ## the guest's own tests, under every Python that is found
-	@scripts/python-tests
+	@test/python
 
 stubs: ## mypy and pyright over the declarations of public servers' tools; what can't be had is told, and fails only where CI is set
-	@scripts/stubs-check
+	@test/stubs
 
 npm: ## install the MCP servers and the client that the end-to-end tests run
-	@scripts/npm-setup
+	@test/npm-install test/npm .cache/npm
 
 servers: ## install more real servers, from npm, PyPI and Go, which the end-to-end tests call
-	@scripts/servers-setup
+	@test/servers/setup
 
 image: build ## get the default image or make one like it
-	@scripts/image
+	@scripts/as-user bin/mcp-bridge image ensure
 
 guest: ## the guest's own tests in real containers; needs setup, build and image
-	@scripts/guest-tests
+	@test/guest
 
 # Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
 OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
@@ -96,7 +96,7 @@ engine: ## the main job over real rootless podman; needs setup, build, image, np
 	$(OVER_PODMAN) -short ./runtime/podman ./cmd/...
 
 storms: ## all tests over rootless podman: hostile code, random kills, every server; needs the same
-	@scripts/python-suite
+	@test/python-suite
 	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/...
 
@@ -107,16 +107,16 @@ hosts: build ## Claude Code, Codex, Gemini CLI, OpenCode and Inspector, with imi
 	@test/hosts/run
 
 engines: ## conformance tests over every engine, and a table of what each keeps; needs root, setup engines and build
-	@scripts/engine-all
+	@test/engines/all
 
-engine-tests: ## scripts/with-engine leaves nothing behind; needs the same
-	@scripts/engine-tests
+engine-tests: ## test/engines/with-engine leaves nothing behind; needs the same
+	@test/engines/tests
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
-	@scripts/fuzz "$(FUZZTIME)"
+	@test/fuzz "$(FUZZTIME)"
 
 bench: ## the benchmarks, each beside its baseline: about half an hour; BENCH=c,d for some parts; needs setup
-	@scripts/bench
+	@bench/run
 
 bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them
 	@go test -count=1 -run 'TestQuality|TestContextCost|TestStandingCost' -v -tags "$(TAGS)" ./bridge/catalog ./bridge

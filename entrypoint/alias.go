@@ -79,7 +79,7 @@ func alias(name, none string, taboo [][]string) string {
 // the guest.
 var ofGuest = strings.Fields(`
 _alias _denied _description _extra _gone _known _link _listed _load _lock _made _name _on_load
-_request _since _then _tool
+_request _since _take _then _tool
 `)
 
 // keywords are those of Python that could be an alias. A test compares it with the Python that is

@@ -60,12 +60,12 @@ func Compiler() []string {
 const compiler = `import json, marshal, sys
 from binascii import b2a_base64
 from importlib.util import MAGIC_NUMBER
-from zlib import compress
+from zlib import compress, decompress
 stdin = sys.stdin.buffer
 boot, sources, _ = map(int, stdin.readline().split())
 stdin.read(boot)
 code = {}
-for n, s in json.loads(stdin.read(sources)).items():
+for n, s in json.loads(decompress(stdin.read(sources))).items():
     code[n] = compress(marshal.dumps(compile(s, "<guest>/%s.py" % n, "exec", dont_inherit=True)))
 sys.stdout.write(b2a_base64(MAGIC_NUMBER + marshal.dumps(code)).decode())
 `
@@ -81,30 +81,24 @@ func SourceWith(line []byte) ([]byte, error) {
 	case len(code) == 0:
 		return nil, errors.New("the compiler has written nothing")
 	}
-	var packed bytes.Buffer
-	w := zlib.NewWriter(&packed)
-	_, werr := w.Write(modules())
-	if err := errors.Join(werr, w.Close()); err != nil {
-		return nil, fmt.Errorf("compressing the guest's modules: %w", err)
-	}
-	return payload(packed.Bytes(), code), nil
+	return payload(code), nil
 }
 
 // Source returns what is to be written to the guest's standard input before any frame: a line of
-// three lengths in decimal, then the module that is run first, all modules, and code compiled from
-// them, of which there is none here. It is the same for every run, and shared:
+// three lengths in decimal, and as many bytes of the module that is run first, of all modules, and
+// of code compiled from them, of which there is none here. It is the same for every run, and shared:
 // don't change it.
 func Source() []byte { return source() }
 
-var source = sync.OnceValue(func() []byte { return payload(modules(), nil) })
+var source = sync.OnceValue(func() []byte { return payload(nil) })
 
-func payload(modules, code []byte) []byte {
-	boot := module("guest/boot.py")
+func payload(code []byte) []byte {
+	boot, modules := module("guest/boot.py"), modules()
 	head := fmt.Appendf(nil, "%d %d %d\n", len(boot), len(modules), len(code))
 	return slices.Concat(head, boot, modules, code)
 }
 
-// modules is a JSON object of each module's name and text.
+// modules is a JSON object of each module's name and text, compressed.
 var modules = sync.OnceValue(func() []byte {
 	names, err := fs.Glob(guestFiles, "guest/*.py")
 	if err != nil {
@@ -118,7 +112,13 @@ var modules = sync.OnceValue(func() []byte {
 	if err != nil {
 		panic(err) // strings always marshal
 	}
-	return text
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	_, werr := w.Write(text)
+	if err := errors.Join(werr, w.Close()); err != nil {
+		panic(err) // a buffer takes all
+	}
+	return packed.Bytes()
 })
 
 func module(file string) []byte {

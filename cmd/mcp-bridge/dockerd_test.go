@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// daemon is a dockerd that scripts/with-engine starts again when it was killed, but not before it
+// daemon is a dockerd that test/engines/with-engine starts again when it was killed, but not before it
 // may.
 type daemon struct {
 	t    *testing.T
@@ -30,7 +30,7 @@ func newDaemon(t *testing.T) daemon {
 	}
 	dir := os.Getenv("MCP_BRIDGE_TEST_RESTART")
 	if dir == "" {
-		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: scripts/engine-inside would start dockerd again when it was " +
+		t.Skip("MCP_BRIDGE_TEST_RESTART is not set: test/engines/inside would start dockerd again when it was " +
 			"killed")
 	}
 	must(t, os.Mkdir(dir, 0o700))

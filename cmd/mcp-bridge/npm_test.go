@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// npm is where scripts/npm-setup has installed real servers and a real client.
+// npm returns where `make npm` has installed real servers and a real client.
 func npm(t *testing.T) string {
 	t.Helper()
 	needEngine(t)
 	dir := os.Getenv("MCP_BRIDGE_TEST_NPM")
 	if dir == "" {
-		t.Skip("MCP_BRIDGE_TEST_NPM names no directory of scripts/npm-setup")
+		t.Skip("MCP_BRIDGE_TEST_NPM is not set to what `make npm` installs")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "installed")); err != nil {
-		t.Fatalf("run scripts/npm-setup: %v", err)
+		t.Fatalf("run `make npm`: %v", err)
 	}
 	return filepath.Join(dir, "node_modules", ".bin")
 }

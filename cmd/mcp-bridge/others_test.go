@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// installed is where scripts/servers-setup has installed real servers.
+// installed returns where `make servers` has installed real servers.
 func installed(t *testing.T) string {
 	t.Helper()
 	needEngine(t)
 	dir := os.Getenv("MCP_BRIDGE_TEST_SERVERS")
 	if dir == "" {
-		t.Skip("MCP_BRIDGE_TEST_SERVERS names no directory of scripts/servers-setup")
+		t.Skip("MCP_BRIDGE_TEST_SERVERS is not set to what `make servers` installs")
 	}
 	for _, part := range []string{"npm", "go"} {
 		if _, err := os.Stat(filepath.Join(dir, part, "installed")); err != nil {
-			t.Fatalf("run scripts/servers-setup: %v", err)
+			t.Fatalf("run `make servers`: %v", err)
 		}
 	}
 	return dir

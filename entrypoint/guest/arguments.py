@@ -19,10 +19,7 @@ class Arguments:
         self._schemas = schemas.members(self._root)
 
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-        """The arguments of a call as a JSON object.
-
-        What is wrong with them is raised as it would be for a function.
-        """
+        """The arguments of a call as a JSON object; wrong ones are raised as those of a function."""
         bound = self._bind(args, kwargs)
         plain = values.plain(bound)
         checker = Checker(self._root)
@@ -39,11 +36,8 @@ class Arguments:
         if len(args) == 1 and not kwargs and self._is_all(args[0]):
             args, kwargs = (), dict(*args)
         if len(args) > len(self._parameters):
-            count = len(self._parameters)
-            raise TypeError(
-                f"{self.called}() takes at most {count} positional arguments, not {len(args)};"
-                f" {self._listed()}"
-            )
+            most = f"{len(self._parameters)} positional arguments, not {len(args)}"
+            raise TypeError(f"{self.called}() takes at most {most}; {self._listed()}")
         bound = {parameter.key: value for parameter, value in zip(self._parameters, args, strict=False)}
         for name, value in kwargs.items():
             parameter = self._by_key.get(name) or self._by_name.get(name)
@@ -71,7 +65,7 @@ class Arguments:
         text = f"{self.called}(): {found.path} {found.text}"
         if isinstance(given, (bytes, bytearray)):
             text += (
-                ", made of bytes; decode them, or send base64.b64encode(data).decode() where the tool says so"
+                ", made of bytes; decode them, or send base64.b64encode(data).decode() if the tool says so"
             )
         return found.kind(text)
 

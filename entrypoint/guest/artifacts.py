@@ -33,14 +33,11 @@ class Room:
         self._lock = threading.Lock()
 
     def take(self, name: str, size: int) -> str:
-        """Takes room for a file and gives the name that it is to have. Raises LimitReached."""
+        """Takes room for a file and returns its name. Raises LimitReached."""
         with self._lock:
             cost = cost_of(size)
             if len(self._names) >= MAX_FILES:
-                raise LimitReached(
-                    f"{name} was not handed over: this run has handed over {MAX_FILES} files, which is the"
-                    " limit"
-                )
+                raise LimitReached(f"{name} was not handed over: a run may hand over {MAX_FILES} files")
             if cost > self._left:
                 raise LimitReached(
                     f"{name} of {size:,} bytes was not handed over: the files of one run may have"
@@ -53,15 +50,13 @@ class Room:
             return name
 
     def used(self) -> bool:
-        """used reports whether any file has been handed over."""
+        """Whether any file has been handed over."""
         return bool(self._names)
 
-    def taken(self, name: str, cost: int) -> bool:
-        """Notes what somebody else hands over; False when there is no room for it."""
-        with self._lock:
-            self._names.add(name.casefold())
-            self._left -= cost
-            return self._left >= 0 and len(self._names) <= MAX_FILES
+    def note(self, name: str, size: int) -> None:
+        """Notes a piece that the child hands over."""
+        self._names.add(name.casefold())
+        self._left -= cost_of(size)
 
 
 def cost_of(size: int) -> int:
@@ -69,7 +64,7 @@ def cost_of(size: int) -> int:
 
 
 def frames(name: str, mime: str, data: bytes) -> Iterator[wire.Frame]:
-    """The frames that carry a file, but for the id of the run."""
+    """The frames that carry a file, without the id of the run."""
     of = max(1, -(-len(data) // PIECE))
     for i in range(of):
         piece = base64.b64encode(data[i * PIECE : (i + 1) * PIECE]).decode()
@@ -77,9 +72,7 @@ def frames(name: str, mime: str, data: bytes) -> Iterator[wire.Frame]:
 
 
 def safe(name: str) -> str:
-    """A relative name of letters, digits, "-", "_" and ".", that leads nowhere else: no "..", no
-    hidden file.
-    """
+    """A relative name of letters, digits, "-", "_" and "."; no part of it is ".." or hidden."""
     parts = name.replace("\\", "/").split("/")
     if name.startswith(("/", "\\")) or name[1:2] == ":":
         parts = parts[-1:]

@@ -13,16 +13,7 @@ from guest.light_typing import Any
 MAX_KEYS = 20  # that are named
 MAX_KEY = 80  # characters of a key that are shown
 MAX_BEGINNING = 2_000  # items of a dict, or characters of a text, that are looked at
-_PARTS = (
-    "content",
-    "structured",
-    "structuredContent",
-    "text",
-    "json",
-    "images",
-    "result",
-    "isError",
-)
+_PARTS = "content structured structuredContent text json images result isError".split()
 _GET = re.compile(r"""\.get\(\s*(["'])([^"']*)\1\s*(?:,[^()]*)?\)""")
 
 
@@ -92,11 +83,8 @@ def beginning(held: dict[Any, Any]) -> list[tuple[Any, Any]]:
 
 def listed(held: dict[Any, Any]) -> str:
     """The first keys of a dict, and how many more there are."""
-    listed, more = (
-        [_shown(key) for key in islice(dict.keys(held), MAX_KEYS)],
-        dict.__len__(held) - MAX_KEYS,
-    )
-    if more > 0:
+    listed = [_shown(key) for key in islice(dict.keys(held), MAX_KEYS)]
+    if (more := dict.__len__(held) - MAX_KEYS) > 0:
         return f"{', '.join(listed)} and {more:,} more"
     return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
 

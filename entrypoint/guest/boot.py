@@ -1,7 +1,6 @@
 """Makes what came over stdin importable, then hands over to the supervisor.
 
-Every module is compiled under a file name of its own, and its loader can give its source, so that a
-traceback reads as if the files were there.
+Every module has a file name and a source, so a traceback reads as if the files were there.
 """
 
 from __future__ import annotations
@@ -22,32 +21,25 @@ PACKAGE = "guest"
 class Sources:
     """Finds and loads `guest` and `guest.*`.
 
-    sources is a JSON object of module name to source text, or that object compressed; compiled is
-    the code of all modules, each compressed by itself, or nothing. A module is unpacked when it is
-    imported, and the sources when one is asked for.
+    sources is a compressed JSON object of module name to text. compiled is the code of all modules,
+    each compressed by itself, or nothing. Each is unpacked when it is needed.
     """
 
     def __init__(self, sources: bytes, compiled: Mapping[str, bytes]) -> None:
-        self._packed, self._compiled = sources, compiled
-        if compiled:  # the code may put something else in their place
-            import marshal
-            import zlib
+        import marshal
+        import zlib
 
-            self._loads, self._decompress = marshal.loads, zlib.decompress
-        self._unpacked: dict[str, str] | None = None
+        self._packed, self._compiled = sources, compiled
+        # The code may put something else in their place.
+        self._loads, self._decompress = marshal.loads, zlib.decompress
+        self._unpacked: dict[str, str] = {}
 
     @property
     def _sources(self) -> dict[str, str]:
-        if self._unpacked is None:
+        if not self._unpacked:
             import json
 
-            packed = self._packed
-            if not packed.startswith(b"{"):
-                from zlib import decompress
-
-                packed = decompress(packed)
-            self._unpacked = json.loads(packed)
-        assert self._unpacked is not None
+            self._unpacked = json.loads(self._decompress(self._packed))
         return self._unpacked
 
     def _key(self, name: str) -> str | None:
@@ -91,12 +83,9 @@ def file_name(key: str) -> str:
 
 
 def compiled(data: bytes) -> dict[str, bytes]:
-    """The second argument of Sources, where there is code and it is for this very Python: see
-    Compiler in entrypoint.go.
-    """
-    magic = sys.modules[
-        "_frozen_importlib_external"
-    ].MAGIC_NUMBER  # importlib.util's; to import that takes a millisecond
+    """The code of all modules in data, or none where it is for another release of Python."""
+    # importlib.util's, which takes a millisecond to import.
+    magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER
     if not data.startswith(magic):
         return {}
     import marshal

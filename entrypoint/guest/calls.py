@@ -1,13 +1,13 @@
-"""One call, in both styles: it blocks where no event loop runs in the thread, and is awaited where
-one does.
-"""
+"""One call: it blocks, or is awaited where an event loop runs in the thread."""
 
 from __future__ import annotations
 
 import sys
 import time
 from _weakrefset import WeakSet  # as weakref and queue give it, which take a millisecond to import
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator
+from types import FrameType
 
 try:
     from _queue import Empty, SimpleQueue
@@ -22,9 +22,10 @@ from guest.results import SerializationError, ToolTimeout
 if TYPE_CHECKING:
     import asyncio
 
-    from guest.progress import Callback, Observed
-
 Finish = Callable[[wire.Frame], Any]  # makes the value of a tool_result, or raises what it says
+Callback = Callable[[float, "float | None", "str | None"], object]  # progress, total, message
+
+KEPT = 100  # reports that wait while the code is busy with something else; the oldest go first
 
 
 class Request:
@@ -46,22 +47,13 @@ class Request:
     def begun(self) -> Callable[[], Any]:
         """Sends it. What is returned blocks until the value is there."""
         answers: SimpleQueue[wire.Frame | None] = SimpleQueue()
-        observed = self._observed(lambda: answers.put(None))
-
-        def deliver(frame: wire.Frame) -> None:
-            if frame.get("type") != "progress":
-                answers.put(frame)
-            elif observed is not None:
-                observed.take(frame)
-
-        call = self._send(deliver)
+        call, reports = self._send(answers.put, lambda: answers.put(None))
         end = None if self.timeout is None else time.monotonic() + self.timeout
 
         def wait() -> Any:
             try:
                 while (frame := answers.get(timeout=end and max(0.0, end - time.monotonic()))) is None:
-                    if observed is not None:
-                        observed.tell()
+                    reports.tell()
             except Empty:
                 raise self._late() from None
             finally:
@@ -79,22 +71,14 @@ class Request:
         def soon(call: Callable[..., None], *given: Any) -> None:
             try:
                 loop.call_soon_threadsafe(call, *given)
-            except RuntimeError:  # the loop is closed: nobody waits any more
+            except RuntimeError:  # the loop is closed, and nothing waits any more
                 pass
 
-        observed = self._observed(lambda: soon(tell))
-
         def tell() -> None:
-            if observed is not None and not future.done():
-                observed.tell()
+            if not future.done():
+                reports.tell()
 
-        def deliver(frame: wire.Frame) -> None:
-            if frame.get("type") != "progress":
-                soon(_settle, future, frame)
-            elif observed is not None:
-                observed.take(frame)
-
-        call = self._send(deliver)
+        call, reports = self._send(lambda frame: soon(_settle, future, frame), lambda: soon(tell))
         try:
             frame = await asyncio.wait_for(future, self.timeout)
         except asyncio.TimeoutError:
@@ -103,16 +87,16 @@ class Request:
             self.link.cancel(call)
         return self.finish(frame)
 
-    def _observed(self, wake: Callable[[], None]) -> Observed | None:
-        if self.progress is None:
-            return None
-        from guest.progress import Observed  # few calls are observed
+    def _send(self, put: Callable[[wire.Frame], None], wake: Callable[[], None]) -> tuple[str, Reports]:
+        """Sends it; in another thread, put gets the result, and wake is called for reports."""
+        reports = Reports(self.name, self.progress, wake)
 
-        return Observed(self.name, self.progress, wake)
+        def deliver(frame: wire.Frame) -> None:
+            (reports.take if frame.get("type") == "progress" else put)(frame)
 
-    def _send(self, deliver: Callable[[wire.Frame], None]) -> str:
+        asked = self.progress is not None
         try:
-            return self.link.call(self.provider, self.tool, self.given, deliver, self.progress is not None)
+            return self.link.call(self.provider, self.tool, self.given, deliver, asked), reports
         except ValueError as e:
             raise SerializationError(f"{self.name}: {e}") from None
 
@@ -124,6 +108,48 @@ class Request:
 def _settle(future: asyncio.Future[wire.Frame], frame: wire.Frame) -> None:
     if not future.done():
         future.set_result(frame)
+
+
+class Reports:
+    """The progress of a call, which is heard of in one thread and told in another, in order."""
+
+    def __init__(self, name: str, callback: Callback | None, wake: Callable[[], None]) -> None:
+        self._name, self._callback, self._wake = name, callback, wake
+        self._heard: deque[wire.Frame] = deque(maxlen=KEPT)
+        self._woken = self._warned = False
+
+    def take(self, frame: wire.Frame) -> None:
+        """Keeps a report until it is told."""
+        self._heard.append(frame)
+        if not self._woken:
+            self._woken = True
+            self._wake()
+
+    def tell(self) -> None:
+        """Calls the callback. What it raises is reported once, and the call goes on."""
+        self._woken = False  # before anything is taken: what comes from here on wakes again
+        while self._heard:
+            frame = self._heard.popleft()
+            try:
+                assert self._callback is not None  # none is asked for then
+                self._callback(frame["progress"], frame.get("total"), frame.get("message"))
+            except Exception as e:
+                self._warn(e)
+
+    def _warn(self, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            raised = f"has raised {type(error).__name__}: {error}; the call goes on"
+            print(f"{_place(error)}: the progress callback of {self._name} {raised}", file=sys.stderr)
+
+
+def _place(error: Exception) -> str:
+    """File and line of the innermost frame that isn't the guest's own."""
+    from guest.expressions import entries
+
+    places = [(one.tb_frame.f_code.co_filename, one.tb_lineno) for one in entries(error)]
+    own = [f"{file}:{line}" for file, line in places if not file.startswith(wire.GUEST_FILES)]
+    return own[-1] if own else wire.USER_FILE
 
 
 def running_loop() -> object | None:
@@ -173,10 +199,8 @@ class Awaited(Coroutine[Any, Any, Any]):
         raise TypeError(f"{self._unready()}")
 
     def _unready(self) -> str:
-        return (
-            f"the call of {self._request.name} has no value before it is awaited; write: (await"
-            f" {self._request.name}(...))"
-        )
+        name = self._request.name
+        return f"the call of {name} has no value before it is awaited; write: (await {name}(...))"
 
     def __repr__(self) -> str:
         return f"<call of {self._request.name}, {'not yet awaited' if self._inner is None else 'awaited'}>"
@@ -186,10 +210,8 @@ class Awaited(Coroutine[Any, Any, Any]):
         if self in _unawaited:
             _unawaited.discard(self)
             name = self._request.name
-            print(
-                f"{self._line}: {name}(...) was never awaited, so it wasn't called; write: await {name}(...)",
-                file=sys.stderr,
-            )
+            said = f"{name}(...) was never awaited, so it wasn't called; write: await {name}(...)"
+            print(f"{self._line}: {said}", file=sys.stderr)
 
     def __del__(self) -> None:
         if self._inner is None:
@@ -200,15 +222,18 @@ _unawaited: WeakSet[Awaited] = WeakSet()
 
 
 def report_unawaited() -> None:
-    for call in (
-        list(_unawaited) if _unawaited else ()
-    ):  # a WeakSet takes its time to be gone through, be it empty
+    for call in list(_unawaited):
         call.report()
 
 
 def user_line() -> str:
     """File and line of the innermost frame that isn't the guest's own."""
+    frame = user_frame()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def user_frame() -> FrameType:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(wire.GUEST_FILES):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return frame

@@ -1,7 +1,6 @@
 """Arguments held against a tool's schema before anything is sent.
 
-What is refused here, a server would refuse too: bounds and patterns, which servers read in ways of
-their own, are left to them.
+Bounds and patterns are left to the servers, which read them in ways of their own.
 """
 
 from __future__ import annotations
@@ -46,16 +45,12 @@ class Checker:
         allowed = [schema["const"]] if "const" in schema else schemas.items(schema, "enum")
         if not allowed or any(schemas.same(value, item) for item in allowed):
             return None
-        listed = ", ".join(map(repr, allowed[:20])) + (
-            f" and {len(allowed) - 20} more" if len(allowed) > 20 else ""
-        )
-        near = (
-            names.nearest(value, [item for item in allowed if isinstance(item, str)])
-            if isinstance(value, str)
-            else ""
-        )
+        listed = names.joined([repr(item) for item in allowed], 20)
         text = f"must be {'one of ' if len(allowed) > 1 else ''}{listed}, not {shown(value)}"
-        return Problem(path, text + (f"; did you mean {near!r}?" if near else ""), ValueError)
+        texts = [item for item in allowed if isinstance(item, str)]
+        if isinstance(value, str) and (near := names.nearest(value, texts)):
+            text += f"; did you mean {near!r}?"
+        return Problem(path, text, ValueError)
 
     def _kind(self, value: Any, schema: Schema, path: str) -> Problem | None:
         kinds = schemas.kinds(schema)
@@ -71,9 +66,8 @@ class Checker:
         properties = schemas.child(schema, "properties")
         missing = [name for name in schemas.strings(schema, "required") if name not in value]
         if missing:
-            return Problem(
-                path, f"lacks {', '.join(map(repr, missing))}; {names.choices(properties, 'keys')}"
-            )
+            listed = ", ".join(map(repr, missing))
+            return Problem(path, f"lacks {listed}; {names.choices(properties, 'keys')}")
         extra = schema.get("additionalProperties")
         for key, item in value.items():
             if key in properties:
@@ -105,9 +99,8 @@ class Checker:
                 deeper = [found for found in found_all if found and found.path != path]
                 if len(deeper) == 1:  # one of them was meant
                     return deeper[0]
-                return Problem(
-                    path, f"must be {schemas.described(self._root, {key: branches})}, not {shown(value)}"
-                )
+                kinds = schemas.described(self._root, {key: branches})
+                return Problem(path, f"must be {kinds}, not {shown(value)}")
         return None
 
 

@@ -1,6 +1,4 @@
-"""The child: warms up, waits for its one execute, runs the code, and tells the supervisor what
-became of it.
-"""
+"""The child: warms up, waits for its one execute, runs the code, and reports its exception."""
 
 from __future__ import annotations
 
@@ -26,9 +24,8 @@ GRACE = 0.5  # seconds that threads have after code has failed
 MAX_NAMED = 5  # threads
 STANDBY = 20  # milliseconds without an execute after which none is expected soon
 
-# What much code will want: asyncio takes as long as the guest itself, the rest half as long. What
-# asyncio itself needs comes
-# first, so that an execute that comes meanwhile doesn't wait for all of it.
+# What much code imports: asyncio takes as long as the guest itself, the rest half as long. What
+# asyncio needs comes first, so an execute that comes meanwhile doesn't wait for all of it.
 AHEAD = (
     "selectors", "subprocess", "socket", "ssl", "concurrent.futures", "inspect", "asyncio",
     "guest.arguments", "guest.signatures", "guest.tools",
@@ -49,33 +46,26 @@ def main(fd: int) -> None:
     fast = FastExit()
     namespace = fresh_main()
     runtime = mcp_runtime.Runtime(link, namespace)
-    early = _import_ahead(link)
-    status, failed = 1, None
     display = Display(link)
-    try:
-        limits.prepare()
-        surroundings()
-    except Exception as e:
-        failed = e  # told to whoever asks for a run
+    _import_ahead(link)
+    limits.prepare()
+    surroundings()
     # Objects made so far count as old then, and the first collections of the code pass them over:
     # 7 ms of a warm call's p50.
     gc.freeze()
     gc.unfreeze()
-    frame = early or link.first()
+    frame = link.first()
     gc.enable()
-    options = frame.get("options") or {}
+    status, options = 1, frame["options"]
     try:
-        if failed:
-            raise failed
         runtime.install(frame)
         display.install(options.get("maxArtifactBytes") or 0)
         watched = any((options.get("watch") or {}).values())
         limits.apply(options.get("rlimits") or {}, options.get("cores") or 0, watched)
     except Exception as e:
-        told = f"the guest could not prepare the run: {type(e).__name__}: {e}"
-        link.send(
-            {"type": "claim", "error": {"code": "internal_error", "type": type(e).__name__, "message": told}}
-        )
+        kind = type(e).__name__
+        told = f"the guest could not prepare the run: {kind}: {e}"
+        link.send({"type": "claim", "error": {"code": "internal_error", "type": kind, "message": told}})
         leave(status, display, fast)
     try:
         if file := str(frame.get("file") or ""):
@@ -123,20 +113,16 @@ def exit_status(code: object) -> int:
 
 
 def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> None:
-    """leave ends the process as an interpreter would, but for taking itself apart: threads, then
-    exit handlers, then output.
+    """Ends the process as an interpreter would: threads, open figures, exit handlers, output.
 
-    Figures that are still open are shown between them: pyplot has an exit handler that closes them.
-    With a grace, threads are waited for no longer than that, in seconds: the error of code that has
-    failed is told, whatever still runs.
+    Figures come before the handlers, since one of pyplot's closes them. A grace is the seconds that
+    threads have: the error of code that failed is reported, whatever still runs.
     """
 
     def end(number: int = 0, frame: object = None) -> None:
         if number:
-            print(
-                f"[still running {grace:g} s after the error, and ended: {', '.join(running()[:MAX_NAMED])}]",
-                file=sys.stderr,
-            )
+            named = ", ".join(running()[:MAX_NAMED])
+            print(f"[still running {grace:g} s after the error, and ended: {named}]", file=sys.stderr)
         elif grace:
             signal.setitimer(signal.ITIMER_REAL, 0)
         _each(display.finish, getattr(atexit, "_run_exitfuncs", None))
@@ -152,13 +138,10 @@ def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> 
 
 
 def running() -> list[str]:
-    """running returns the names of the other threads that are no daemons."""
+    """The names of the other threads that are no daemons."""
     try:
-        return [
-            one.name
-            for one in threading.enumerate()
-            if not one.daemon and one is not threading.current_thread()
-        ]
+        others = (one for one in threading.enumerate() if one is not threading.current_thread())
+        return [one.name for one in others if not one.daemon]
     except Exception:  # the code has put something else in the place of one of these
         return []
 
@@ -172,19 +155,16 @@ def _each(*steps: Any) -> None:
             sys.excepthook(*sys.exc_info())
 
 
-def _import_ahead(link: Link) -> wire.Frame | None:
-    """Imports what much code will want, as long as there is none yet; gives the execute that came
-    meanwhile.
-    """
+def _import_ahead(link: Link) -> None:
+    """Imports what much code needs until an execute comes."""
     poller = select.poll()
     poller.register(link.fd, select.POLLIN)
     patience = STANDBY
     for name in AHEAD:
         if link.has_more() or poller.poll(patience):
-            return link.first()
+            return
         try:
             __import__(name)
         except ImportError:  # a Python without ssl, say
             pass
         patience = 0
-    return None

@@ -1,8 +1,6 @@
-"""What the guest forbids itself, and so the code, before there is any code: dumps and a list of
-system calls.
+"""Forbids dumps and a list of system calls to the guest and the code, before any code runs.
 
-The filter only ever adds to what the engine's own profile forbids; it can't be taken off, and it is
-the same everywhere.
+That adds to the engine's own profile, which may be off, and can't be taken back.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ ERRNO = 0x00050000
 KILL = 0x80000000
 
 ENGINE_OFF = "the engine's own seccomp profile is off"
+_NO_FILTER = "no seccomp filter of the guest's own"
 
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (NEWTIME can't be said to clone.)
 NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
@@ -122,28 +121,15 @@ def program(machine: str) -> bytes | None:
     code = _start(machine, arch)
     for number in sorted({*own.values(), *_COMMON.values()}):
         code += [jump(equal, number, 0, 1), leave(ERRNO | EPERM)]
-    code += [
-        jump(equal, _CLONE3, 0, 1),
-        leave(ERRNO | ENOSYS),
-    ]  # its flags are in memory; without it libc uses clone
+    # Its flags are in memory; without it libc uses clone.
+    code += [jump(equal, _CLONE3, 0, 1), leave(ERRNO | ENOSYS)]
     deny, allow = leave(ERRNO | EPERM), leave(ALLOW)
-    first, second, third = (
-        load(16),
-        load(24),
-        load(32),
-    )  # the lower halves: the kernel takes all these for 32 bits
+    first, second, third = load(16), load(24), load(32)  # the lower halves, all that the kernel reads
     rules = {"clone": [first, jump(_ANY_BIT, NEW_NAMESPACE, 0, 1), deny, allow]}
+    families = [jump(equal, family, len(FAMILIES) - i + 3, 0) for i, family in enumerate(FAMILIES)]
+    netlink = [jump(equal, AF_NETLINK, 0, 2), third, jump(equal, NETLINK_ROUTE, 1, 0)]
     for name in ("socket", "socketpair"):
-        families = [jump(equal, family, len(FAMILIES) - i + 3, 0) for i, family in enumerate(FAMILIES)]
-        rules[name] = [
-            first,
-            *families,
-            jump(equal, AF_NETLINK, 0, 2),
-            third,
-            jump(equal, NETLINK_ROUTE, 1, 0),
-            deny,
-            allow,
-        ]
+        rules[name] = [first, *families, *netlink, deny, allow]
     for name in ("prlimit64", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"):
         rules[name] = [first, jump(equal, SUPERVISOR, 0, 1), deny, allow]
     for name, which in (("setpriority", PRIO_PROCESS), ("ioprio_set", IOPRIO_WHO_PROCESS)):
@@ -173,21 +159,18 @@ def _unfiltered() -> bool:
 
 
 def _confine() -> str:
-    """Gives "" or, for a person, why one of the two could not be had."""
+    """Returns "" or, for a person, why one of the two could not be had."""
     try:
         _prctl(PR_SET_DUMPABLE, 0)
         code = program(os.uname().machine)
         if code is None:
-            return (
-                f"no seccomp filter of the guest's own: the numbers of {os.uname().machine} calls aren't"
-                " known"
-            )
+            return f"{_NO_FILTER}: the numbers of {os.uname().machine} calls aren't known"
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
         _install(code)
     except ImportError as e:
-        return f"no seccomp filter of the guest's own: the image's Python has no ctypes ({e})"
+        return f"{_NO_FILTER}: the image's Python has no ctypes ({e})"
     except OSError as e:
-        return f"no seccomp filter of the guest's own: {e}"
+        return f"{_NO_FILTER}: {e}"
     return ""
 
 
@@ -204,17 +187,12 @@ def cores_program(machine: str) -> bytes | None:
     if machine not in _ARCHITECTURES:
         return None
     arch, _, some = _ARCHITECTURES[machine]
-    number = some["sched_setaffinity"]
-    return b"".join(
-        [*_start(machine, arch), _jump(_EQUAL, number, 0, 1), _leave(ERRNO | EPERM), _leave(ALLOW)]
-    )
+    deny = [_jump(_EQUAL, some["sched_setaffinity"], 0, 1), _leave(ERRNO | EPERM)]
+    return b"".join([*_start(machine, arch), *deny, _leave(ALLOW)])
 
 
 def keep_cores() -> None:
-    """Has this thread, and what it starts, stay on the cores it is bound to.
-
-    Without ctypes nothing does: confine says so.
-    """
+    """Keeps this thread, and what it starts, on the cores it is bound to, where there is ctypes."""
     try:
         code = cores_program(os.uname().machine)
         if code is not None:
@@ -224,10 +202,7 @@ def keep_cores() -> None:
 
 
 def be_the_child() -> None:
-    """Takes back what is the supervisor's alone: undumpable, a process can't read its own /proc/self.
-
-    And has the kernel end this process with the supervisor, which matters only where that isn't pid 1.
-    """
+    """Makes the child dumpable, to read its own /proc/self; it is killed when the supervisor ends."""
     try:
         _prctl(PR_SET_DUMPABLE, 1)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

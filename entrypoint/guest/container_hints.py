@@ -15,6 +15,7 @@ from guest.watch import TMPFS
 
 _UNREACHED = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL}
 _WRITABLE = ("/workspace", "/tmp")
+_USERS = ("/home", "/Users", "/mnt", "/root", "~", "C:\\", "c:\\")
 _FILES = "code can write below /workspace and /tmp only; what is left in /workspace/out is handed over"
 
 
@@ -25,18 +26,12 @@ def limit(error: BaseException) -> str:
         return _space()
     if number == errno.EMFILE:
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        return (
-            f"a process may have {most} files, pipes and sockets open at a time: close those that aren't"
-            " needed"
-        )
+        return f"a process may have {most} files, pipes and sockets open: close those that aren't needed"
     return ""
 
 
 def _space() -> str:
-    """Names the directories that are full.
-
-    Whoever got the error may have removed the file since: then there is none.
-    """
+    """Names the directories that are full; there is none if the code has removed the file since."""
     full = [told for told in map(_full, TMPFS) if told]
     return f"{' and '.join(full)}: remove what isn't needed there" if full else ""
 
@@ -65,9 +60,7 @@ def _files(error: BaseException, namespace: dict[str, Any]) -> str:
     outside = path.startswith("/") and not path.startswith(_WRITABLE)
     if error.errno == errno.EROFS or (isinstance(error, PermissionError) and outside):
         return _FILES
-    if isinstance(error, FileNotFoundError) and path.startswith(
-        ("/home", "/Users", "/mnt", "/root", "~", "C:\\", "c:\\")
-    ):
+    if isinstance(error, FileNotFoundError) and path.startswith(_USERS):
         return "the user's files aren't in here: read them with a tool of a server that has them"
     if isinstance(error, FileNotFoundError) and path:
         return _relative(path, error, namespace)
@@ -78,9 +71,8 @@ def _relative(path: str, error: OSError, namespace: dict[str, Any]) -> str:
     """A file that isn't there: it lies elsewhere in here, has a name like this one, or is the user's."""
     if any("subprocess" in one.tb_frame.f_code.co_filename for one in expressions.entries(error)):
         return f"there is no program {path} in here; {nothing_installed()}"
-    if not os.path.isabs(path) and os.path.exists(
-        given := os.path.join("/workspace/in", os.path.basename(path))
-    ):
+    given = os.path.join("/workspace/in", os.path.basename(path))
+    if not os.path.isabs(path) and os.path.exists(given):
         return f'write: "{given}"'
     folder = os.path.dirname(path) or "."
     if near := names.nearest(os.path.basename(path), os.listdir(folder) if os.path.isdir(folder) else []):
@@ -88,7 +80,9 @@ def _relative(path: str, error: OSError, namespace: dict[str, Any]) -> str:
     if os.path.isabs(path):
         return ""
     known = proxies(namespace)
-    way = f"fetch it with a tool of {_some(known)}" if known else "write what it holds into the code"
+    way = (
+        f"fetch it with a tool of {names.joined(known, 10)}" if known else "write what it holds into the code"
+    )
     return f"/workspace is empty when a program starts, since nothing is kept between calls: {way}"
 
 
@@ -98,37 +92,26 @@ def _process(error: BaseException) -> str:
     if command is None:
         return ""
     line = command if isinstance(command, str) else " ".join(os.path.basename(str(word)) for word in command)
-    return (
-        nothing_installed()
-        if re.search(r"\b(pip3?|conda|uv|apt|apt-get|npm) (\w+ )*?(install|add)\b", line)
-        else ""
-    )
+    installs = re.search(r"\b(pip3?|conda|uv|apt|apt-get|npm) (\w+ )*?(install|add)\b", line)
+    return nothing_installed() if installs else ""
 
 
 def _network(error: BaseException, namespace: dict[str, Any]) -> str:
     if not any(_is_network(one) for one in _chain(error)):
         return ""
     known = proxies(namespace)
-    way = (
-        f"call a tool of a server instead: {_some(known)}"
-        if known
-        else "this run has no server whose tools could be called instead"
-    )
+    way = "this run has no server whose tools could be called instead"
+    if known:
+        way = f"call a tool of a server instead: {names.joined(known, 10)}"
     return f"there is no network in here; {way}"
-
-
-def _some(listed: list[str], limit: int = 10) -> str:
-    return ", ".join(listed[:limit]) + (f" and {len(listed) - limit} more" if len(listed) > limit else "")
 
 
 def _is_network(error: BaseException) -> bool:
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(error).__mro__}
     if ("socket", "gaierror") in kinds or (isinstance(error, OSError) and error.errno in _UNREACHED):
         return True
-    return any(
-        module in CLIENTS and name in {"URLError", "ConnectionError", "ConnectError", "ClientConnectorError"}
-        for module, name in kinds
-    )
+    failures = {"URLError", "ConnectionError", "ConnectError", "ClientConnectorError"}
+    return any(module in CLIENTS and name in failures for module, name in kinds)
 
 
 def _chain(error: BaseException) -> Iterable[BaseException]:

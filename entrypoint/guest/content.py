@@ -1,7 +1,4 @@
-"""What a result holds beside its value: images, audio, files and links.
-
-Most results have none, so it is imported late.
-"""
+"""What a result holds beside its value; imported late, since most results hold nothing else."""
 
 from __future__ import annotations
 
@@ -10,8 +7,7 @@ from typing import Any
 
 from guest import mime
 from guest.artifacts import BASE64, MIME
-from guest.awaitable import ReadyList, There
-from guest.results import ToolError
+from guest.results import ReadyList, There, ToolError, blocks
 
 MAX_DATA = 100  # characters of base64 that are shown
 
@@ -33,9 +29,7 @@ class ToolImage:
 
 
 class ToolLink:
-    """A resource that a result points to: mcp_x.resources.read(link.uri) reads it. `about` is all
-    that the server said.
-    """
+    """A resource that a result points to: mcp_x.resources.read(link.uri) reads it."""
 
     __module__ = "mcp"
 
@@ -65,11 +59,6 @@ class ResourceBytes(There, bytes):
 
     def __repr__(self) -> str:
         return f"<resource {self.uri}, {self.mime or 'of no known type'}, {len(self)} bytes>"
-
-
-def blocks(content: list[Any], *kinds: str) -> list[dict[str, Any]]:
-    """The blocks of these types."""
-    return [block for block in content if isinstance(block, dict) and block.get("type") in kinds]
 
 
 def media(content: list[Any], *kinds: str) -> list[ToolImage]:
@@ -102,17 +91,12 @@ def _kind(block: Any) -> tuple[str, dict[str, Any]]:
 
 
 def note(content: list[Any], texts: bool, files: bool = True) -> str:
-    """note returns how to see what neither the text nor the data of a result shows, or "" where
-    there is no more.
+    """How to see what neither the text nor the data of a result shows, or "".
 
-    texts: whether embedded texts count, which are the result's own text where it has no other.
-    files: whether images do.
+    texts: whether embedded texts count. files: whether images and other files do.
     """
-    counts = {"image": 0, "audio file": 0, "file": 0}
-    for block in content if files else ():
-        kind = _kind(block)[0]
-        if kind:
-            counts["audio file" if kind == "audio" else kind] += 1
+    found = [_kind(block)[0] for block in content if files]
+    counts = {"image": found.count("image"), "audio file": found.count("audio"), "file": found.count("file")}
     counted = [f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n]
     said = []
     if counted:
@@ -120,14 +104,14 @@ def note(content: list[Any], texts: bool, files: bool = True) -> str:
         said.append(f"{', '.join(counted)}: .{attribute}, shown by display(...)")
     embedded = [one for one in blocks(content, "resource") if not _kind(one)[0]] if texts else []
     links = blocks(content, "resource_link")
-    for kind, attribute, found in (("text", "resources", embedded), ("link", "links", links)):
-        if found:
-            said.append(f"{len(found)} {kind}{'s' if len(found) > 1 else ''}: .{attribute}")
+    for kind, attribute, n in (("text", "resources", len(embedded)), ("link", "links", len(links))):
+        if n:
+            said.append(f"{n} {kind}{'s' if n > 1 else ''}: .{attribute}")
     return "; ".join(said)
 
 
 class Base64:
-    """Base64 stands for data in a text for people."""
+    """What is shown in the place of data."""
 
     def __init__(self, text: str) -> None:
         self.size = len(text) * 3 // 4 - text[-2:].count("=")
@@ -137,7 +121,7 @@ class Base64:
 
 
 def shortened(value: Any) -> Any:
-    """shortened returns a copy of JSON without the data of its images and other files."""
+    """A copy of JSON without the data of its images and other files."""
     if isinstance(value, list):
         return [shortened(one) for one in value]
     if not isinstance(value, dict):
@@ -160,9 +144,9 @@ def decoded(text: Any) -> bytes:
 def resource(about: Any) -> Any:
     """A resource as code has it: a str, or bytes, with .uri and .mime."""
     about = about if isinstance(about, dict) else {}
-    made: Any = (
-        ResourceBytes(decoded(about["blob"])) if "blob" in about else ResourceText(about.get("text", ""))
-    )
+    made: Any = ResourceText(about.get("text", ""))
+    if "blob" in about:
+        made = ResourceBytes(decoded(about["blob"]))
     made.uri, made.mime = str(about.get("uri", "")), str(about.get("mimeType") or "")
     return made
 

@@ -15,11 +15,10 @@ MAX_FILES = 10  # of a list, tuple or dict of results that are shown
 
 
 def files_of(value: Any, name: str = "") -> list[ToolImage]:
-    """The files that a result, a file of one, or a list of those stands for. name is that of a file
-    to be made of them.
+    """The files that a result, a file of one, or a list of those stands for.
 
-    A result that has a text or data too is saved as that, unless the name is of an image or audio,
-    or has no ending.
+    A result with a text or data is saved as that in a file of this name, unless it is the name of an
+    image or audio, or has no ending.
     """
     if not isinstance(value, results.Content):
         several = value if type(value) is list else [value]
@@ -33,19 +32,13 @@ def files_of(value: Any, name: str = "") -> list[ToolImage]:
 
 
 def results_in(value: Any) -> dict[str, results.Content]:
-    """results_in returns the results with more than a text or data: the value, or members of it by
-    their index or key.
-    """
+    """The results with more than a text or data: value itself, or members of it by index or key."""
     if isinstance(value, results.Content):
         return {"": value} if value.note() else {}
     if type(value) not in (list, tuple, dict):
         return {}
-    indices = (repr(key) for key in (value if type(value) is dict else range(len(value))))
-    return {
-        index: one
-        for index, one in zip(indices, members(value), strict=False)
-        if isinstance(one, results.Content) and one.note()
-    }
+    found = zip(value if type(value) is dict else range(len(value)), members(value), strict=False)
+    return {repr(key): one for key, one in found if isinstance(one, results.Content) and one.note()}
 
 
 class Screen:
@@ -57,10 +50,7 @@ class Screen:
         self._seen: list[Any] = []  # figures that need not be shown again at the end
 
     def show(self, value: Any, kind: str | None = None) -> None:
-        """Shows one value.
-
-        What can't be handed over for its size is told on stderr: a look must not end the run.
-        """
+        """Shows one value. One that is too large to be handed over is reported on stderr."""
         try:
             if kind is None and (found_in := results_in(value)):
                 self._show_results(value, found_in)
@@ -111,9 +101,8 @@ class Screen:
         if len(files) == 1:
             return self._save(name, files[0].data, files[0].mime, kind)
         stem, dot, end = name.rpartition(".") if mime.ending(name) else (name, "", "")
-        return [
-            self._save(f"{stem}-{n}{dot}{end}", file.data, file.mime, kind) for n, file in enumerate(files, 1)
-        ]
+        names = (f"{stem}-{n}{dot}{end}" for n in range(1, len(files) + 1))
+        return [self._save(one, file.data, file.mime, kind) for one, file in zip(names, files, strict=True)]
 
     def _save(self, name: str, found: bytes, guessed: str, kind: str | None) -> str:
         given = self._send(name, found, checked(kind) if kind is not None else guessed)
@@ -122,10 +111,7 @@ class Screen:
         return given
 
     def figures(self) -> None:
-        """Shows the figures that pyplot has open and closes them.
-
-        A figure that can't be drawn is told on stderr.
-        """
+        """Shows and closes pyplot's open figures, and reports those that can't be drawn on stderr."""
         pyplot = sys.modules["matplotlib.pyplot"]
         for number in pyplot.get_fignums():
             figure = pyplot.figure(number)
@@ -139,9 +125,7 @@ class Screen:
 
     def _send(self, name: str, data: bytes, kind: str) -> str:
         if not self._link.mine():
-            raise RuntimeError(
-                "files can be handed over only by the process that runs the code, not by a fork of it"
-            )
+            raise RuntimeError("files are handed over by the process that runs the code, not by a fork of it")
         name = self._room.take(name, len(data))
         for frame in artifacts.frames(name, kind, data):
             self._link.send(frame)

@@ -1,8 +1,4 @@
-"""What the code can show and hand over beside text: `display`, `save_artifact`, and the value of a
-last expression.
-
-Here are only the names of that. What does the work is imported at its first use.
-"""
+"""`display`, `save_artifact` and the value of a last expression; their work is imported late."""
 
 from __future__ import annotations
 
@@ -46,32 +42,25 @@ class Display:
         return self._made
 
     def display(self, *values: Any, mime: str | None = None) -> None:
-        """Shows values: figures and images as images, tables as text, bytes as what `mime` says,
-        else the repr.
-        """
+        """Shows values: figures as images, tables as text, bytes as `mime` says, others by repr."""
         for value in values:
             self.screen().show(value, mime)
 
     def save_artifact(self, name: str, data: Any = ..., mime: str | None = None) -> str | list[str]:
         """Hands a file over to the caller and gives the name that it has there.
 
-        A path alone hands over that file.
-
-        data: bytes, str (the text itself, or the path of a file of the code's), a path (the file's
-        contents), a figure,
-        an image, a DataFrame, a dict or list (as JSON), or the result of a tool (its image or other
-        file, unless the name
-        is of a text or of data). Several files of a result get numbers behind the name, and a list
-        of names is given.
+        data: bytes, str (a text, or the path of a file that the code wrote), a path, a figure, an
+        image, a DataFrame, a dict or list (as JSON), or the result of a tool (its image or other
+        file, unless the name is of a text or of data). A path alone hands over that file. Several
+        files of a result get numbers behind the name, and a list of names is given.
         Raises ValueError when the files of the run have too many bytes together.
         """
         return self.screen().save(name, data, mime)
 
     def last_value(self, value: Any) -> None:
         """Shows the value of a last expression. As in a notebook, None isn't shown."""
-        if not any(isinstance(one, Content) and one.note() for one in members(value)) and (
-            type(value) in _PLAIN or isinstance(value, Content)
-        ):
+        more = any(isinstance(one, Content) and one.note() for one in members(value))
+        if not more and (type(value) in _PLAIN or isinstance(value, Content)):
             sys.__displayhook__(value)
         else:
             builtins._ = value  # type: ignore[attr-defined]
@@ -84,9 +73,7 @@ class Display:
 
 
 def members(value: Any) -> Iterable[Any]:
-    """members returns the first values in a list, tuple or dict, or the value itself where it is
-    none of these.
-    """
+    """The first values in a list, tuple or dict, or the value itself where it is none of these."""
     if type(value) not in (list, tuple, dict):
         return (value,)
     return islice(value.values() if type(value) is dict else value, LOOKED_AT)

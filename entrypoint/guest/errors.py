@@ -1,6 +1,4 @@
-"""What is said of an uncaught exception: type, message, traceback, line, and the next step where it
-is a usual slip.
-"""
+"""What is said of an uncaught exception: type, message, traceback, line, and a hint."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ from guest.results import ToolError
 
 
 class Reserve:
-    """Address space and descriptors held back, so that there are some to tell with that there are
-    none. They take no memory.
-    """
+    """Address space and descriptors that are held back for the report of their lack."""
 
     SIZE = 4 << 20
     FILES = 4
@@ -56,10 +52,8 @@ def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
             claim["line"] = line
         if hint:
             claim["message"] += f" ({hint})"
-            if not (
-                "Did you " in claim["traceback"].rpartition("\n  ")[2]
-                and hint.startswith(("did you mean", "write import"))
-            ):
+            said = "Did you " in claim["traceback"].rpartition("\n  ")[2]  # by Python itself
+            if not said or not hint.startswith(("did you mean", "write import")):
                 claim["traceback"] += f"({hint})\n"
     except BaseException:  # memory ended, or the exception's own methods are of any kind
         claim.setdefault("traceback", f"{claim['type']}: {claim['message']}\n")

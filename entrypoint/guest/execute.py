@@ -16,10 +16,9 @@ _BEHIND = " \t\f\v\r\n)\\"  # what can stand behind a last expression is this, a
 
 
 def run(code: str, namespace: dict[str, Any]) -> None:
-    """Runs code in namespace. What it raises comes out as it is.
+    """Runs code in namespace, without an event loop if it has no await at its top level.
 
-    Code that doesn't await at its top level runs without an event loop, so that asyncio.run and
-    blocking calls work in it.
+    So asyncio.run and blocking calls work in it. What it raises is passed on.
     """
     code = code.removeprefix("\ufeff")  # a byte order mark, as some editors write it
     lines = lines_of(code)
@@ -43,9 +42,7 @@ async def _run(parts: list[CodeType], namespace: dict[str, Any]) -> None:
 
 
 def lines_of(code: str) -> list[str]:
-    """The lines as Python counts them. str.splitlines also ends lines at form feeds and at other
-    characters.
-    """
+    """The lines as Python counts them. str.splitlines also ends lines at form feeds."""
     lines = io.StringIO(code, newline=None).readlines()
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"  # as linecache has it: the marks of columns are wrong without
@@ -65,33 +62,25 @@ def _check(lines: list[str]) -> None:
 
     for number, line in enumerate(lines, 1):
         if found := re.search("[\0\ud800-\udfff]", line):
-            what = (
-                "a NUL character"
-                if found[0] == "\0"
-                else f"half of a surrogate pair ({ascii(found[0])[1:-1]})"
-            )
+            half = f"half of a surrogate pair ({ascii(found[0])[1:-1]})"
+            what = "a NUL character" if found[0] == "\0" else half
             shown = line.encode("ascii", "backslashreplace").decode().replace("\0", " ")
-            raise SyntaxError(
-                f"the code holds {what}, which no Python source may",
-                (wire.USER_FILE, number, found.start() + 1, shown),
-            )
+            place = (wire.USER_FILE, number, found.start() + 1, shown)
+            raise SyntaxError(f"the code holds {what}, which no Python source may", place)
 
 
 def compiled(code: str, lines: list[str]) -> list[CodeType]:
-    """The code in one part, or two when the last statement is an expression: sys.displayhook gets its value.
+    """The code in one part, or two when the value of a last expression is to be shown.
 
-    With a semicolon behind it, as in a notebook, its value isn't shown.
+    With a semicolon behind it, as in a notebook, it isn't.
     """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = compile(code, wire.USER_FILE, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     assert isinstance(tree, ast.Module)
     last: list[ast.stmt] = []
-    if (
-        tree.body
-        and isinstance(tree.body[-1], ast.Expr)
-        and not _behind(tree.body[-1], lines).lstrip(_BEHIND).startswith(";")
-    ):
-        last.append(tree.body.pop())
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        if not _behind(tree.body[-1], lines).lstrip(_BEHIND).startswith(";"):
+            last.append(tree.body.pop())
     parts = []
     if tree.body:
         parts.append(compile(tree, wire.USER_FILE, "exec", flags, dont_inherit=True))
@@ -101,9 +90,7 @@ def compiled(code: str, lines: list[str]) -> list[CodeType]:
 
 
 def _behind(statement: ast.stmt, lines: list[str]) -> str:
-    """The text of the code behind a statement, without comments; the statement is the last one, so
-    there are no strings.
-    """
+    """The text behind the last statement, without comments."""
     row, column = statement.end_lineno or 1, statement.end_col_offset or 0
     rest = lines[row - 1].encode()[column:].decode() if row <= len(lines) else ""
     return "".join(line.partition("#")[0] for line in [rest, *lines[row:]])

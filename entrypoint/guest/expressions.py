@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import linecache
-import sys
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from types import FrameType, GetSetDescriptorType, MemberDescriptorType, TracebackType
 
 from guest import results, wire
+from guest.calls import user_frame
 from guest.light_typing import Any
 
 MAX_SOURCE = 200_000  # characters of code that is parsed
@@ -21,17 +22,8 @@ MAX_TEXT = 200  # characters of an expression that is shown
 MAX_NODES = 50  # expressions of a line that are looked at
 MAX_DEPTH = 50  # parts of an expression within each other
 
-PLAIN = (
-    dict,
-    list,
-    tuple,
-    str,
-    results.ToolData,
-    results.ToolList,
-    results.ToolText,
-    results.ToolFiles,
-    *results.SHORTENED.values(),
-)
+_OF_TOOLS = (results.ToolData, results.ToolList, results.ToolText, results.ToolFiles)
+PLAIN = (dict, list, tuple, str, *_OF_TOOLS, *results.SHORTENED.values())
 SCALARS = (str, int, float, bool, type(None))
 
 
@@ -100,9 +92,8 @@ class Place:
             return None
         node: Any = name
         while (node := self._above.get(node)) is not None:
-            loops: list[Any] = (
-                [node] if isinstance(node, (ast.For, ast.AsyncFor)) else getattr(node, "generators", [])
-            )
+            is_loop = isinstance(node, (ast.For, ast.AsyncFor))
+            loops: list[Any] = [node] if is_loop else getattr(node, "generators", [])
             for loop in loops:
                 if isinstance(loop.target, ast.Name) and loop.target.id == name.id:
                     return loop
@@ -161,9 +152,7 @@ def line_of(frame: FrameType, number: int) -> str:
 
 def line_here() -> str:
     """The line of the code that is being run."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(wire.GUEST_FILES):
-        frame = frame.f_back
+    frame = user_frame()
     return line_of(frame, frame.f_lineno)
 
 
@@ -204,12 +193,10 @@ def _member(value: Any, name: str) -> Any:
 
 def _columns(frame: FrameType, instruction: int) -> tuple[int, int, int, int] | None:
     positions = getattr(frame.f_code, "co_positions", None)  # from Python 3.11 on
-    if positions is None:
+    if positions is None or instruction < 0:
         return None
-    for number, (line, end, column, end_column) in enumerate(positions()):
-        if number == instruction // 2:
-            return (line, column, end, end_column)
-    return None
+    line, end, column, end_column = next(islice(positions(), instruction // 2, None))
+    return (line, column, end, end_column)
 
 
 def _span(node: Any) -> tuple[int, int, int, int]:
@@ -219,9 +206,8 @@ def _span(node: Any) -> tuple[int, int, int, int]:
 def _item(held: Any, key: Any) -> Any:
     if type(held) not in PLAIN or type(key) not in (str, int):
         raise Unknown
+    kind: Any = next(kind for kind in (dict, list, tuple, str) if isinstance(held, kind))
     try:
-        return next(kind for kind in (dict, list, tuple, str) if isinstance(held, kind)).__getitem__(
-            held, key
-        )
+        return kind.__getitem__(held, key)
     except (LookupError, TypeError):
         raise Unknown from None

@@ -1,7 +1,6 @@
 """Files for the code, which the supervisor writes, and files that the code leaves, which it hands over.
 
-It reads them when nothing of the code runs any more, however the run ended. It follows no link, and opens
-regular files only.
+It reads them when nothing of the code runs any more. It follows no link, and opens only regular files.
 """
 
 from __future__ import annotations
@@ -10,8 +9,10 @@ import os
 import stat
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from guest import artifacts, mime
+from guest.names import joined
 from guest.run import Run
 
 IN = "/workspace/in"  # files for the code
@@ -24,10 +25,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def add(name: str, data: str) -> None:
-    """Adds a piece, in base64, to the end of a file.
-
-    Raises OSError, or ValueError for what is no name or no base64.
-    """
+    """Adds a piece in base64 to a file. Raises OSError, or ValueError for a wrong name or data."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise ValueError("it is no name of a file")
     piece = memoryview(a2b_base64(data))
@@ -41,10 +39,7 @@ def add(name: str, data: str) -> None:
 
 
 def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
-    """Sends the files below path, in order of their names, as far as they have room.
-
-    What was left behind is said.
-    """
+    """Sends the files below path by name, and says which were left behind."""
     behind: list[str] = []
     refused: list[str] = []
     renamed: list[str] = []
@@ -66,44 +61,28 @@ def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
         finally:
             os.close(fd)
     limit = f"since the files of one run may be {artifacts.MAX_FILES} with {run.room.limit:,} bytes together"
-    for what, which in (
-        (f"not handed over, {limit}", behind),
-        ("not handed over", refused),
-        ("handed over", renamed),
-    ):
+    said = {f"not handed over, {limit}": behind, "not handed over": refused, "handed over": renamed}
+    for what, which in said.items():
         if which:
-            say(f"[{path}: {what}: {_listed(which)}]\n")
+            say(f"[{path}: {what}: {joined(which, MAX_TOLD)}]\n")
 
 
 def tell_lost(out: str, say: Callable[[str], None]) -> None:
-    """tell_lost says which files lie beside the directory out, as far as few entries show, and how
-    they are handed over.
-    """
+    """Says which files lie beside the directory out, and how they are handed over."""
     home, found, left = os.path.dirname(out), [], MAX_LOOKED
     for folder, folders, names in os.walk(home):
         if folder == home:
             folders[:] = [name for name in folders if name not in ("in", os.path.basename(out))]
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
-        found += [
-            os.path.relpath(os.path.join(folder, name), home)
-            for name in sorted(names)
-            if not name.startswith(".")
-        ]
+        shown = (name for name in sorted(names) if not name.startswith("."))
+        found += [os.path.relpath(os.path.join(folder, name), home) for name in shown]
         left -= len(folders) + len(names)
         if left < 0:
             break
     if found:
-        first = _shown(found[0])
-        say(
-            f"[files in {home} are gone after the run: {_listed([_shown(name) for name in found])}; "
-            f'save_artifact("{first}") or write to {out}]\n'
-        )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:MAX_TOLD]) + (
-        f" and {len(names) - MAX_TOLD} more" if len(names) > MAX_TOLD else ""
-    )
+        listed = joined([_shown(name) for name in found], MAX_TOLD)
+        way = f'save_artifact("{_shown(found[0])}") or write to {out}'
+        say(f"[files in {home} are gone after the run: {listed}; {way}]\n")
 
 
 def _shown(name: str) -> str:
@@ -115,8 +94,7 @@ def _why(name: str, error: OSError) -> str:
 
 
 def _files(path: str, refused: list[str]) -> Iterator[tuple[str, int]]:
-    """Relative names and descriptors of the regular files below path; the descriptors are the
-    caller's to close.
+    """Relative names and open descriptors of the regular files below path.
 
     What is no such file, or can't be read, is added to refused.
     """
@@ -131,13 +109,9 @@ def _files(path: str, refused: list[str]) -> Iterator[tuple[str, int]]:
         prefix, folder = folders.pop()
         below = []
         try:
-            names = []
             with os.scandir(folder) as entries:
-                for entry in entries:
-                    left -= 1
-                    if left < 0:
-                        break
-                    names.append(entry.name)
+                names = [entry.name for entry in islice(entries, left)]
+            left -= len(names)
             for name in sorted(names):
                 try:
                     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
@@ -153,10 +127,8 @@ def _files(path: str, refused: list[str]) -> Iterator[tuple[str, int]]:
                             continue
                         yield prefix + name, fd
                     else:
-                        refused.append(
-                            f"{_shown(prefix + name)}"
-                            f" ({'a link' if stat.S_ISLNK(mode) else 'no regular file'})"
-                        )
+                        why = "a link" if stat.S_ISLNK(mode) else "no regular file"
+                        refused.append(f"{_shown(prefix + name)} ({why})")
                 except OSError as e:
                     refused.append(_why(prefix + name, e))
         finally:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from guest import names, results
-from guest.awaitable import Ready, ReadyDict, ReadyList, ReadyText
 from guest.calls import Request
 from guest.light_typing import Any
 from guest.link import Link
+from guest.results import Ready, ReadyDict, ReadyList, ReadyText
 from guest.servers import Server, Servers, ask
 
 _SUMMARY = """\
@@ -37,22 +37,16 @@ class Helpers:
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """All of them by name."""
-        found = {
-            name: getattr(self, name)
-            for name in dir(type(self))
-            if not name.startswith("_") and name != "functions"
-        }
-        return {**found, **{f"{name}_sync": getattr(self, f"_{name}_sync") for name in _SYNC}}
+        own = [name for name in dir(type(self)) if not name.startswith("_") and name != "functions"]
+        sync = {f"{name}_sync": getattr(self, f"_{name}_sync") for name in _SYNC}
+        return {name: getattr(self, name) for name in own} | sync
 
     def call_tool(self, server: str, tool: str, arguments: dict[str, Any] | None = None) -> Any:
         """Calls a tool by the real names (or aliases) of server and tool."""
         return self._servers[server][tool](**(arguments or {}))
 
     def load_server(self, name: str) -> Any:
-        """Adds a server to the run, where policy allows, and gives its proxy.
-
-        One that is there already is asked for its tools anew.
-        """
+        """Adds a server to the run, where policy allows, or asks one again for its tools."""
         known = self._servers.find(name)
         if known is not None:
             return known._request(lambda: known).now()
@@ -65,19 +59,14 @@ class Helpers:
 
     def discovered_servers(self, detailed: bool = False) -> Any:
         """All servers that the bridge found configured: names, or dicts with name and description."""
-        if detailed:
-            return ReadyList(
-                {"name": e.get("name"), "description": e.get("description", "")} for e in self._discovered
-            )
-        return ReadyList(entry.get("name") for entry in self._discovered)
+        named = [(entry.get("name"), entry.get("description", "")) for entry in self._discovered]
+        return ReadyList({"name": name, "description": said} if detailed else name for name, said in named)
 
     def describe_server(self, name: str) -> Any:
-        """A server's name, alias and description, whether this run may call it, and its tools, as
-        list_tools_sync gives them.
+        """A server's name, alias, description and tools, and whether this run may call it.
 
         The value is there at once, also where an event loop runs, and may be awaited. A server
-        whose tools are known isn't started for this. cwd is None: code isn't told where a server
-        runs.
+        whose tools are known isn't started for this. cwd is None, since code isn't told it.
         """
         server = self._servers.find(name)
         if server is None:
@@ -85,10 +74,7 @@ class Helpers:
         return self._described(server)()
 
     def list_loaded_server_metadata(self) -> Any:
-        """describe_server of each server of this run.
-
-        One that can't be asked has no tools, and "error" says why.
-        """
+        """describe_server of each server of this run. Where one can't be asked, "error" says why."""
         waiting = [(server, self._described(server)) for server in self._servers.values()]
         found: list[dict[str, Any]] = []
         for server, described in waiting:
@@ -99,23 +85,21 @@ class Helpers:
         return ReadyList(found)
 
     def list_tools(self, server: str) -> Any:
-        """The tools of a server: dicts with name, alias, description, inputSchema and, if it has
-        one, outputSchema.
-        """
+        """The tools of a server: dicts with name, alias, description and schemas."""
         return self._tools(server).now()
 
     def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Any:
-        """What a server's tools do: a list of dicts with server, tool, their aliases, signature and
-        description, or the one of a tool; detail="full" adds the schemas.
+        """What a server's tools, or one of them, do: dicts with server, tool, signature and more.
+
+        detail="full" adds the schemas.
         """
-        return self._query(
-            server, tool, detail, lambda docs: ReadyDict(docs[0]) if tool is not None else ReadyList(docs)
-        ).now()
+        made = ReadyList if tool is None else lambda docs: ReadyDict(docs[0])
+        return self._query(server, tool, detail, made).now()
 
     def search_tool_docs(self, query: str, limit: int = 5, detail: str = "summary") -> Any:
-        """The tools that fit words best, of all servers whose tools are known or can be asked for,
-        best first: dicts as those of query_tool_docs, with a score. The list's attribute `unknown`
-        names servers that were left out, and why.
+        """The tools that fit words best, first: dicts as those of query_tool_docs, with a score.
+
+        The list's attribute `unknown` names servers that were left out, and why.
         """
         return self._search(query, limit, detail).now()
 
@@ -147,9 +131,8 @@ class Helpers:
 
     def _list_tools_sync(self, server: str | None = None) -> Any:
         if server is None:
-            raise results.ToolError(
-                f"list_tools_sync needs the name of a server; {names.choices(self._servers, 'servers')}"
-            )
+            listed = names.choices(self._servers, "servers")
+            raise results.ToolError(f"list_tools_sync needs the name of a server; {listed}")
         tools = self._tools(server).block()
         return ReadyList(map(_as_the_original, tools))
 
@@ -187,9 +170,7 @@ class Helpers:
 
 
 class Found(ReadyList):
-    """The tools that a search found, best first. `unknown` are dicts with server and reason: those
-    not searched.
-    """
+    """The tools that a search found, best first, and in `unknown` the servers not searched."""
 
     def __init__(self, answer: Any) -> None:
         answer = answer if isinstance(answer, dict) else {}
@@ -204,11 +185,8 @@ def _description(server: Server, tools: Iterable[Any]) -> ReadyDict:
 
 def _documented(doc: dict[str, Any]) -> dict[str, Any]:
     """A tool as list_tools gives it, of what query_tool_docs says."""
-    tool = {
-        "name": doc.get("tool"),
-        "alias": doc.get("toolAlias"),
-        "description": doc.get("description") or "",
-    }
+    said = doc.get("description") or ""
+    tool = {"name": doc.get("tool"), "alias": doc.get("toolAlias"), "description": said}
     return tool | {key: doc[key] for key in ("inputSchema", "outputSchema") if key in doc}
 
 

@@ -12,6 +12,10 @@ _NO_COROUTINE = re.compile("a coroutine was expected, got|coroutine or an awaita
 _GATHERED = re.compile(
     "unhashable type: '(ToolData|ToolList)'|no current event loop|An asyncio.Future, a coroutine"
 )
+_NO_LOOP = (
+    "without a top-level await a call of a tool gives its value at once: write it without asyncio.run and"
+    " without await; a tool that was called here has done its work already"
+)
 _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     (
         (TypeError,),
@@ -22,10 +26,8 @@ _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     (
         (TypeError, AttributeError),
         r"'?\b(Awaited|coroutine|async_generator)\b'? (object|has no)",
-        (
-            "its value comes with await: "
-            "in code with a top-level await every call of a tool or coroutine is written await f(x)"
-        ),
+        "its value comes with await: "
+        "in code with a top-level await every call of a tool or coroutine is written await f(x)",
     ),
     (
         (RuntimeError,),
@@ -34,11 +36,9 @@ _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     ),
     (
         (TypeError,),
-        (
-            'can only concatenate str .not "Tool(Data|List)"|must be str, not Tool(Data|List)'
-            "|expected string or bytes-like object, got 'Tool(Data|List)'"
-            "|expected str instance, Tool(Data|List) found"
-        ),
+        'can only concatenate str .not "Tool(Data|List)"|must be str, not Tool(Data|List)'
+        "|expected string or bytes-like object, got 'Tool(Data|List)'"
+        "|expected str instance, Tool(Data|List) found",
         "the JSON text of this result is data already: write value.text for the text, or json.dumps(value)",
     ),
     ((EOFError,), "EOF when reading", "there is no input here: write the value into the code"),
@@ -64,9 +64,7 @@ def _fence(error: BaseException, namespace: dict[str, Any]) -> str:
 
 
 def _value(error: BaseException, namespace: dict[str, Any]) -> str:
-    """A tool's value where asyncio wants a coroutine: without an event loop, a call of a tool is
-    made at once.
-    """
+    """A tool's value where asyncio wants a coroutine: without an event loop, a call blocks."""
     if not isinstance(error, (TypeError, ValueError, RuntimeError)):
         return ""
     if "gather(" in (line := expressions.Place(error).line) and _GATHERED.search(str(error)):
@@ -74,10 +72,7 @@ def _value(error: BaseException, namespace: dict[str, Any]) -> str:
         return "write: " + re.sub(r"\b(?:asyncio\.)?gather\(", "await asyncio.gather(", mended, count=1)
     if not _NO_COROUTINE.search(str(error)) or not proxies(namespace):
         return ""
-    return (
-        "without a top-level await a call of a tool gives its value at once: write it without asyncio.run and"
-        " without await; a tool that was called here has done its work already"
-    )
+    return _NO_LOOP
 
 
 def _said(error: BaseException, namespace: dict[str, Any]) -> str:

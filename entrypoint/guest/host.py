@@ -5,6 +5,15 @@ from __future__ import annotations
 from guest import wire
 from guest.run import Run, Stop
 
+_FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {  # what each type of frame must have
+    "ping": {"n": int},
+    "tool_result": {"callId": str, "ok": bool},
+    "progress": {"callId": str, "progress": (int, float)},
+    "cancel": {"id": str},
+    "file": {"name": str, "data": str},
+    "execute": {"id": str, "code": str, "options": dict},
+}
+
 
 class Host:
     """Takes the bytes that come from the host."""
@@ -26,28 +35,22 @@ class Host:
         frame = wire.decode(line)
         if frame is None:
             raise Stop(wire.EXIT_PROTOCOL, "the host sent a line that is no JSON object")
-        kind = frame.get("type")
-        if kind == "ping" and isinstance(frame.get("n"), int):
+        kind = str(frame.get("type"))
+        if kind not in _FIELDS or any(not _is(frame.get(name), of) for name, of in _FIELDS[kind].items()):
+            said = f"the host sent a frame that this guest doesn't take: type {kind[:100]!r}"
+            raise Stop(wire.EXIT_PROTOCOL, said)
+        if kind == "ping":
             self._run.send({"type": "pong", "n": frame["n"]})
-        elif (
-            kind == "tool_result"
-            and isinstance(frame.get("callId"), str)
-            and isinstance(frame.get("ok"), bool)
-        ):
+        elif kind == "tool_result":
             self._result(frame["callId"], line)
-        elif kind == "progress" and _is_progress(frame):
+        elif kind == "progress":
             self._progress(frame["callId"], line)
-        elif kind == "cancel" and isinstance(frame.get("id"), str):
+        elif kind == "cancel":
             self._cancel(frame["id"])
-        elif kind == "execute":
-            self._execute(frame, line)
-        elif kind == "file" and isinstance(frame.get("name"), str) and isinstance(frame.get("data"), str):
+        elif kind == "file":
             self._file(frame["name"], frame["data"])
         else:
-            raise Stop(
-                wire.EXIT_PROTOCOL,
-                f"the host sent a frame that this guest doesn't take: type {str(kind)[:100]!r}",
-            )
+            self._execute(frame, line)
 
     def _result(self, call: str, line: bytes) -> None:
         self._run.received += len(line) + 1
@@ -78,11 +81,6 @@ class Host:
     def _execute(self, frame: wire.Frame, line: bytes) -> None:
         if self._run.asked:
             raise Stop(wire.EXIT_PROTOCOL, "the host sent a second execute; a guest is for one run")
-        if not _is_execute(frame):
-            raise Stop(
-                wire.EXIT_PROTOCOL,
-                "the host sent an execute whose fields are not of the types they must have",
-            )
         bounds = frame["options"].get("watch") or {}
         self._run.asked = True
         self._run.id = frame["id"]
@@ -96,33 +94,6 @@ class Host:
         self._run.begin()
 
 
-def _is_execute(frame: wire.Frame) -> bool:
-    options = frame.get("options")
-    if not (
-        isinstance(frame.get("id"), str) and isinstance(frame.get("code"), str) and isinstance(options, dict)
-    ):
-        return False
-    return (
-        isinstance(frame.get("providers") or [], list)
-        and _are_ints(options.get("rlimits") or {})
-        and _are_ints(options.get("watch") or {})
-    )
-
-
-def _is_progress(frame: wire.Frame) -> bool:
-    total, message = frame.get("total", 0), frame.get("message", "")
-    return (
-        isinstance(frame.get("callId"), str)
-        and _is_number(frame.get("progress"))
-        and _is_number(total)
-        and isinstance(message, str)
-        and len(message) <= wire.PROGRESS_TEXT
-    )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _are_ints(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(n, int) and n >= 0 for n in value.values())
+def _is(value: object, kind: type | tuple[type, ...]) -> bool:
+    """Like isinstance, but a bool is no number."""
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

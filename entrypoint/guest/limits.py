@@ -1,11 +1,11 @@
-"""What the child sets for itself before any code of others runs, and what nobody in it can take back."""
+"""Limits that the child sets for itself before the code runs, and that can't be taken back."""
 
 from __future__ import annotations
 
 import os
 import resource
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from guest import confine, watch
 
@@ -14,42 +14,24 @@ M_ARENA_MAX = -8  # of mallopt(3)
 
 NICENESS = 10  # a tenth of the supervisor's share of a core
 
-_NAMES = {"as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "stack"}
 # 0: no dumps; no memory that isn't counted; no way back from NICENESS
 _ALWAYS = ("core", "memlock", "msgqueue", "nice")
 
 
-_mallopt: Callable[[int, int], object] | None = None  # of glibc; see prepare
-_mapped = 0  # bytes of address space when prepare was called
-_settled: set[str] = set()  # those of _ALWAYS that are 0 by now
-
-
 def prepare() -> None:
-    """Does what is the same for every run, and ahead what takes long. To be called once, before apply."""
-    global _mallopt, _mapped
+    """Sets the limits that are the same for every run."""
     for name in _ALWAYS:
         try:
             _set(name, 0)
-            _settled.add(name)
-        except ValueError:  # gVisor hasn't all that Linux has; what nobody asks for isn't missed
+        except ValueError:  # gVisor hasn't all that Linux has
             pass
-    try:
-        import ctypes
-
-        _mallopt = ctypes.CDLL(None).mallopt
-    except (ImportError, OSError, AttributeError):  # another libc, which hasn't the habit of thin_threads
-        pass
-    _mapped = watch.mapped()
 
 
 def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:
-    """Sets hard and soft limits, and keeps to so many cores; 0 is no bound.
+    """Sets hard and soft limits, and binds the process to some cores, before there is a second thread.
 
-    To be called before there is a second thread.
-
-    "as" counts on top of what was mapped when prepare was called; those of _ALWAYS are 0 whatever
-    is asked. Where the supervisor watches the run it comes first: a hundred processes that spin
-    must not keep it from its look.
+    "as" counts on top of what is mapped already. A supervisor that watches the run gets more
+    processor time than the run.
     """
     if watched:
         os.nice(NICENESS)
@@ -58,12 +40,8 @@ def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> 
     if "as" in rlimits:
         thin_threads()
     for name, value in rlimits.items():
-        if name not in _NAMES:
-            raise ValueError(f"no such limit: {name!r}; there are {', '.join(sorted(_NAMES))}")
-        if name == "as":
-            value += _mapped
-        if name not in _settled:
-            _set(name, 0 if name in _ALWAYS else value)
+        if name not in _ALWAYS:
+            _set(name, value + watch.mapped() if name == "as" else value)
 
 
 def _set(name: str, value: int) -> None:
@@ -76,10 +54,9 @@ def _set(name: str, value: int) -> None:
 
 
 def keep_to(cores: int) -> None:
-    """Binds this process, and what it will start, to some of the cores that it may use, for good.
+    """Binds this process, and what it will start, to some of the cores that it may use.
 
-    Which ones is left to chance, so that runs side by side spread over the machine. It takes the
-    place of a share of time by cgroup, and knows whole cores only.
+    They are chosen at random, so runs spread over the machine. This stands for a cgroup's share of time.
     """
     allowed = os.sched_getaffinity(0)
     if cores < len(allowed):
@@ -88,14 +65,17 @@ def keep_to(cores: int) -> None:
 
 
 def thin_threads() -> None:
-    """Has a thread take 2 MiB of address space, not 72: glibc reserves 64 for a heap of its own and
-    8 for its stack.
+    """Makes a thread take 2 MiB of address space, not the 72 of glibc for its heap and stack.
 
-    Else 512 MiB are used up by seven threads that do nothing.
+    Otherwise seven threads that do nothing use up 512 MiB.
     """
     threading.stack_size(THREAD_STACK)
-    if _mallopt is not None:
-        _mallopt(M_ARENA_MAX, 1)
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+    except (ImportError, OSError, AttributeError):  # a libc that reserves less
+        pass
 
 
 def first_for_oom() -> None:

@@ -16,17 +16,12 @@ _getpid, _write = os.getpid, os.write  # the code may put something else in thei
 _WHY = "the answer can't be read as JSON here: it is nested too deeply, or has a number of too many digits"
 _UNREADABLE: wire.Frame = {"ok": False, "error": {"code": "serialization_error", "message": _WHY}}
 
-_GONE: wire.Frame = {
-    "ok": False,
-    "error": {"code": "internal_error", "message": "the supervisor takes no more calls"},
-}
+_ENDED = "the supervisor takes no more calls"
+_GONE: wire.Frame = {"ok": False, "error": {"code": "internal_error", "message": _ENDED}}
 
 
 class Link:
-    """Sends calls and hands each result to whoever asked.
-
-    Safe for use by any thread of the process that made it.
-    """
+    """Sends calls and delivers their results. Any thread of the process that made it may use it."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -49,14 +44,11 @@ class Link:
         return _getpid() == self._pid
 
     def has_more(self) -> bool:
-        """Whether first gives a frame without reading."""
+        """Whether first returns a frame without reading."""
         return bool(self._early)
 
     def first(self) -> wire.Frame:
-        """Waits for the next frame.
-
-        To be called before any call is made. Raises EOFError when none will come.
-        """
+        """Waits for the next frame, before any call is made. Raises EOFError when none will come."""
         while not self._early:
             data = wire.read_some(self._fd)
             if not data:
@@ -71,26 +63,20 @@ class Link:
             self._tell_cancelled()
 
     def call(self, provider: str, tool: str, given: bytes, deliver: Deliver, progress: bool = False) -> str:
-        """Sends a call whose input is a JSON object already, and gives its id. deliver is called in
-        another thread, once with the result, and before that with each report where progress is
-        asked for.
+        """Sends a call whose input is a JSON object already, and returns its id.
 
-        Raises RuntimeError in a fork, ValueError when the frame is above the limit.
+        deliver is called in another thread: with each report where progress is asked for, and then
+        with the result. Raises RuntimeError in a fork, ValueError when the frame is too long.
         """
         if not self.mine():
             raise RuntimeError(
-                "tools can be called only by the process that runs the code, not by a fork of it; use threads"
+                "tools are called by the process that runs the code, not by a fork of it; use threads"
             )
         names = wire.encode({"providerName": provider, "safeToolName": tool})[1:-2]
         with self._lock:
             call = str(self._last + 1)
             asked = b',"progress":true' if progress else b""
-            line = b'{"type":"tool_call","callId":"%s",%s%s,"input":%s}\n' % (
-                call.encode(),
-                names,
-                asked,
-                given,
-            )
+            line = wire.CALL + b'%s",%s%s,"input":%s}\n' % (call.encode(), names, asked, given)
             if len(line) > wire.MAX_FRAME:
                 raise ValueError(
                     f"the call takes {len(line)} bytes as a frame; the limit is {wire.MAX_FRAME}"
@@ -118,15 +104,12 @@ class Link:
             self._tell_cancelled()
 
     def _tell_cancelled(self) -> None:
-        """Leaves it to whoever holds the lock, which may be this very thread: a call is cancelled
-        also when it is garbage.
-        """
+        """Leaves it to the holder of the lock, which may be this thread: garbage is cancelled too."""
         while self._cancelled and self._lock.acquire(blocking=False):
             try:
                 while self._cancelled:
-                    self._write(
-                        b'{"type":"tool_cancel","callId":"%s"}\n' % self._cancelled.popleft().encode()
-                    )
+                    call = self._cancelled.popleft().encode()
+                    self._write(b'{"type":"tool_cancel","callId":"%s"}\n' % call)
             except OSError:  # nothing of the run is heard any more
                 self._cancelled.clear()
             finally:

@@ -46,10 +46,8 @@ def _attribute(error: AttributeError, place: Place) -> str:
         return found
     if not is_a(value, results.ToolText):
         return ""
-    return next(
-        (_text(place.text(node.value)) for node in place.nodes(ast.Attribute) if node.attr == name),
-        "",
-    )
+    owners = (node.value for node in place.nodes(ast.Attribute) if node.attr == name)
+    return next((_text(place.text(owner)) for owner in owners), "")
 
 
 def _method(error: BaseException, place: Place) -> str:
@@ -197,10 +195,8 @@ def _list_index(error: BaseException, place: Place) -> str:
         first: Any = list.__getitem__(held, 0) if length else None
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if is_a(first, dict) and type(key) is str and not dict.__contains__(first, key):
-            return (
-                f"{written} is the list itself{count}: leave out [{index}]; the keys of its items are"
-                f" {listed(first)}"
-            )
+            said = f"{written} is the list itself{count}: leave out [{index}]"
+            return f"{said}; the keys of its items are {listed(first)}"
         write = f"{written}[0][{index}], or for x in {written}: x[{index}]"
         return f"{written} is a list{count}; write: {write}"
     return ""
@@ -219,14 +215,10 @@ def _none(error: BaseException, place: Place) -> str:
     """An index of None: a member that may be null, or what print gives."""
     for node in place.nodes(ast.Subscript):
         call = node.value
-        if (
-            isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Name)
-            and call.func.id == "print"
-            and call.args
-        ):
-            index = place.text(node)[len(place.text(call)) :]
-            return f"print gives None; write: print(str({place.text(call.args[0])}){index})"
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.args:
+            if call.func.id == "print":
+                index = place.text(node)[len(place.text(call)) :]
+                return f"print gives None; write: print(str({place.text(call.args[0])}){index})"
         value = place.value(node.value)
         if value is not None and value is not Unknown:
             continue

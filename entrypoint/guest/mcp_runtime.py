@@ -1,6 +1,4 @@
-"""The names of a run: the bare ones, the modules mcp, mcp.runtime and mcp.servers, the environment,
-and the files of stubs.
-"""
+"""The names of a run: bare ones, the modules of mcp, the environment, and files of stubs."""
 
 from __future__ import annotations
 
@@ -17,15 +15,7 @@ from guest.servers import Server, Servers
 
 ENV_MAX = 100_000  # characters of an environment variable: with more, the kernel lets no child process start
 
-_KINDS: tuple[type, ...] = (
-    results.ToolError,
-    results.ToolTimeout,
-    results.SerializationError,
-    results.ToolText,
-    results.ToolFiles,
-    results.ToolData,
-    results.ToolList,
-)
+_KINDS = "ToolError ToolTimeout SerializationError ToolText ToolFiles ToolData ToolList".split()
 _KINDS_OF_CONTENT = ("ToolImage", "ToolLink", "ResourceText", "ResourceBytes")
 
 
@@ -61,7 +51,7 @@ class Runtime:
             package.__path__ = []
         self._mcp.__dict__.update(functions, runtime=self._runtime, servers=self._package)
         for module in (self._mcp, self._runtime):
-            module.__dict__.update({kind.__name__: kind for kind in _KINDS})
+            module.__dict__.update({kind: getattr(results, kind) for kind in _KINDS})
             module.__dict__["MCPError"] = results.ToolError  # the original's name of it
         sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
         json.loads = results.loads
@@ -71,37 +61,18 @@ class Runtime:
 
     def install(self, execute: wire.Frame) -> None:
         """Makes known what an execute names."""
-        found = (execute.get("options") or {}).get("discovered") or []
-        self._discovered += [entry for entry in found if isinstance(entry, dict)]
+        self._discovered += execute["options"].get("discovered") or []
         for provider in execute.get("providers") or []:
-            self._try(provider)
+            self._add(Server(self._link, provider), provider)
         self._namespace["LOADED_MCP_SERVERS"] = tuple(sorted(self._servers))
         self._export()
-
-    def _remove(self, server: Server) -> None:
-        del self._servers[server._name]
-        self._namespace.pop(f"mcp_{server._alias}", None)
-        for name in _modules(server):
-            sys.modules.pop(name, None)
-        for package in (self._mcp, self._package):
-            if package.__dict__.get(server._alias) is server:
-                delattr(package, server._alias)
-
-    def _try(self, provider: wire.Frame) -> None:
-        """Adds a server. One that can't be made is left out, and the others of the run are not."""
-        server = Server(self._link, provider)
-        try:
-            self._add(server, provider)
-        except Exception as e:
-            self._remove(server)
-            self._servers.unusable[server._name] = f"{type(e).__name__}: {e}"
 
     def _add(self, server: Server, provider: wire.Frame | None = None) -> Server:
         self._servers[server._name] = server
         if server._alias != "servers":  # mcp_servers is all of them
             self._namespace[f"mcp_{server._alias}"] = server
-        # it has what import needs
-        sys.modules.update(dict.fromkeys(_modules(server), server))  # type: ignore[arg-type]
+        for name in _modules(server):
+            sys.modules[name] = server  # type: ignore[assignment]  # it has what import needs
         setattr(self._package, server._alias, server)
         if server._alias not in self._mcp.__dict__:
             setattr(self._mcp, server._alias, server)

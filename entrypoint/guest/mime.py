@@ -5,39 +5,16 @@ from __future__ import annotations
 BYTES = "application/octet-stream"
 TEXT = "text/plain"
 
-_TYPES = {
-    "csv": "text/csv",
-    "css": "text/css",
-    "gif": "image/gif",
-    "gz": "application/gzip",
-    "htm": "text/html",
-    "html": "text/html",
-    "jpeg": "image/jpeg",
-    "jpg": "image/jpeg",
-    "js": "text/javascript",
-    "json": "application/json",
-    "jsonl": "application/jsonl",
-    "log": TEXT,
-    "md": "text/markdown",
-    "mp3": "audio/mpeg",
-    "mp4": "video/mp4",
-    "parquet": "application/vnd.apache.parquet",
-    "pdf": "application/pdf",
-    "png": "image/png",
-    "py": "text/x-python",
-    "svg": "image/svg+xml",
-    "tar": "application/x-tar",
-    "toml": "application/toml",
-    "tsv": "text/tab-separated-values",
-    "txt": TEXT,
-    "wav": "audio/wav",
-    "webp": "image/webp",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "xml": "application/xml",
-    "yaml": "application/yaml",
-    "yml": "application/yaml",
-    "zip": "application/zip",
-}
+_TYPES = dict(pair.split("=") for pair in """
+        csv=text/csv css=text/css gif=image/gif gz=application/gzip htm=text/html html=text/html
+        jpeg=image/jpeg jpg=image/jpeg js=text/javascript json=application/json
+        jsonl=application/jsonl log=text/plain
+        md=text/markdown mp3=audio/mpeg mp4=video/mp4 parquet=application/vnd.apache.parquet
+        pdf=application/pdf png=image/png py=text/x-python svg=image/svg+xml tar=application/x-tar
+        toml=application/toml tsv=text/tab-separated-values txt=text/plain wav=audio/wav webp=image/webp
+        xlsx=application/vnd.openxmlformats-officedocument.spreadsheetml.sheet xml=application/xml
+        yaml=application/yaml yml=application/yaml zip=application/zip
+    """.split())
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -57,24 +34,14 @@ def ending(name: str) -> str:
 
 def guess(name: str, data: bytes) -> str:
     """The type of a file of that name and contents."""
-    known = _TYPES.get(ending(name))
-    if known:
+    if known := _TYPES.get(ending(name)):
         return known
-    for magic, kind in _MAGIC:
-        if data.startswith(magic):
-            return kind
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    return BYTES
+    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), BYTES)
 
 
 def extension(mime: str) -> str:
     """The end of a name, with its dot, for a type; "" for one that isn't known."""
-    return next(
-        (
-            f".{end}"
-            for end, kind in sorted(_TYPES.items())
-            if kind == mime and end not in ("jpeg", "htm", "log")
-        ),
-        "",
-    )
+    ends = (end for end, kind in sorted(_TYPES.items()) if kind == mime and end not in ("jpeg", "htm", "log"))
+    return next((f".{end}" for end in ends), "")

@@ -1,8 +1,7 @@
 """What is in the container and was not asked for.
 
-Engines have settings of their own that add files and devices of the host to every container, and no
-call of their API can refuse them: so the guest looks before any code runs, and the host gives it
-none.
+An engine's settings can add files and devices of the host to every container, and its API can't
+refuse them. So the guest looks, and the host gives it no code then.
 """
 
 from __future__ import annotations
@@ -10,14 +9,8 @@ from __future__ import annotations
 import os
 
 _OURS = {"/ipc", "/tmp", "/workspace", "/dev/shm"}
-_KERNEL = {
-    "/": "",
-    "/proc": "proc",
-    "/sys": "sysfs",
-    "/dev": "tmpfs",
-    "/dev/pts": "devpts",
-    "/dev/mqueue": "mqueue",
-}
+_KERNEL = {"/": "", "/proc": "proc", "/sys": "sysfs", "/dev": "tmpfs"}
+_KERNEL |= {"/dev/pts": "devpts", "/dev/mqueue": "mqueue"}
 _ENGINE = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv", "/.dockerenv"}
 _DEVICES = {"null", "zero", "full", "random", "urandom", "tty", "console"}
 _IN_DEV = _DEVICES | {"core", "fd", "mqueue", "ptmx", "pts", "shm", "stderr", "stdin", "stdout"}
@@ -32,9 +25,8 @@ def extra(mountinfo: str, devices: list[str]) -> list[str]:
         if len(fields) < 5 or not right:
             continue
         root, path, kind = fields[3], fields[4], right.split(" ")[0]
-        if not _expected(root, path, kind) and not (
-            kind == "tmpfs" and root == "/" and _covers(fields[5:6], right.split(" ")[-1])
-        ):
+        covers = kind == "tmpfs" and root == "/" and _covers(fields[5:6], right.split(" ")[-1])
+        if not covers and not _expected(root, path, kind):
             found.append(path)
     return found + [f"/dev/{name}" for name in devices if name not in _IN_DEV and f"/dev/{name}" not in found]
 
@@ -51,9 +43,7 @@ def _expected(root: str, path: str, kind: str) -> bool:
 
 
 def _covers(options: list[str], filesystem: str) -> bool:
-    """A tmpfs of one page that can't be written to, by which the host covers an image's volumes:
-    nothing fits in.
-    """
+    """Whether it is a read-only tmpfs of one page, by which the host covers an image's volumes."""
     return "ro" in "".join(options).split(",") and "size=4k" in filesystem.split(",")
 
 

@@ -14,30 +14,15 @@ from guest.light_typing import Any
 
 MAX_LISTED = 40  # installed packages that are named
 _TOOLS = {"pip", "setuptools", "wheel", "pkg_resources", "ensurepip"}
-CLIENTS = {
-    "requests",
-    "httpx",
-    "aiohttp",
-    "urllib3",
-    "urllib",
-    "socket",
-    "http",
-    "httplib2",
-    "websockets",
-    "botocore",
-    "ssl",
-}
-_SDK = {
-    "client",
-    "client.stdio",
-    "client.session",
-    "client.sse",
-    "client.streamable_http",
-    "server",
-    "server.fastmcp",
-    "types",
-}
+CLIENTS = set("requests httpx aiohttp urllib3 urllib socket http httplib2 websockets botocore ssl".split())
+_SDK = set(
+    "client client.stdio client.session client.sse client.streamable_http server server.fastmcp types".split()
+)
 _SDK_NAMES = {"ClientSession", "StdioServerParameters", "stdio_client", "Client", "types"}
+_LOCAL = (
+    "what a function assigns anywhere is local in all of it: "
+    "assign it before this line, or declare it global or nonlocal"
+)
 _SHORT = {"pd": "pandas", "np": "numpy", "plt": "matplotlib.pyplot", "dt": "datetime", "sns": "seaborn"}
 
 
@@ -54,11 +39,8 @@ def _module(error: BaseException, namespace: dict[str, Any]) -> str:
     if not isinstance(error, ImportError) or not isinstance(error.name, str):
         return ""
     if error.name.startswith("mcp.servers"):
-        return names.choices(
-            proxies(namespace),
-            "servers of this run",
-            "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip("."),
-        )
+        wrong = "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip(".")
+        return names.choices(proxies(namespace), "servers of this run", wrong)
     if said := _connected(error, namespace):
         return said
     if not isinstance(error, ModuleNotFoundError):
@@ -71,46 +53,29 @@ def _module(error: BaseException, namespace: dict[str, Any]) -> str:
         return ""
     near = _near(top, [*(name for name in sys.stdlib_module_names if not name.startswith("_")), *installed()])
     meant = f"did you mean {near}? " if near else ""
-    net = (
-        "; there is no network either: to reach a service, call a tool of its server"
-        if top in CLIENTS
-        else ""
-    )
-    return f"{meant}{nothing_installed()}{net}"
+    net = "; there is no network either: to reach a service, call a tool of its server"
+    return f"{meant}{nothing_installed()}{net if top in CLIENTS else ''}"
 
 
 def nothing_installed() -> str:
-    extra = installed()
-    has = ", ".join(extra[:MAX_LISTED]) + (
-        f" and {len(extra) - MAX_LISTED} more" if len(extra) > MAX_LISTED else ""
-    )
-    there = (
-        f"beside the standard library there are: {has}"
-        if extra
-        else "there is only Python's standard library"
-    )
-    return f"nothing can be installed here; {there}"
+    if not (extra := installed()):
+        return "nothing can be installed here; there is only Python's standard library"
+    has = names.joined(extra, MAX_LISTED)
+    return f"nothing can be installed here; beside the standard library there are: {has}"
 
 
 def _connected(error: ImportError, namespace: dict[str, Any]) -> str:
-    """An import of servers from where others keep them, or of the SDK that code elsewhere connects
-    to them with.
-    """
+    """An import of servers from where others keep them, or of the SDK that connects to them."""
     top, _, rest = str(error.name).partition(".")
     if isinstance(error, ModuleNotFoundError) and top == "servers":
         line = expressions.Place(error).line
-        mended = (
-            re.sub(r"\bservers\b", "mcp.servers", line, count=1)
-            if line.startswith(("from ", "import "))
-            else ""
-        )
-        return f"write: {mended or f'from mcp.servers.{rest} import ...'}"
+        if not line.startswith(("from ", "import ")):
+            return f"write: from mcp.servers.{rest} import ..."
+        return "write: " + re.sub(r"\bservers\b", "mcp.servers", line, count=1)
     wrong = re.search("cannot import name '(.+?)' from", str(error))
     if error.name == "fastmcp" or (top == "mcp" and (rest in _SDK or (wrong and wrong[1] in _SDK_NAMES))):
-        listed = ", ".join(f"{name}.TOOL(...)" for name in proxies(namespace)[:5])
-        return (
-            f"the servers are connected already: without a client, write {listed or 'mcp_SERVER.TOOL(...)'}"
-        )
+        listed = ", ".join(f"{name}.TOOL(...)" for name in proxies(namespace)[:5] or ["mcp_SERVER"])
+        return f"the servers are connected already: without a client, write {listed}"
     return ""
 
 
@@ -119,9 +84,8 @@ def _imported(error: ImportError) -> str:
     wrong = re.search("cannot import name '(.+?)' from", str(error))
     if not wrong or error.name not in sys.modules:
         return ""
-    near = names.nearest(
-        wrong[1], [name for name in dir(sys.modules[error.name]) if not name.startswith("_")]
-    )
+    known = [name for name in dir(sys.modules[error.name]) if not name.startswith("_")]
+    near = names.nearest(wrong[1], known)
     return f"did you mean {near}?" if near else ""
 
 
@@ -131,9 +95,8 @@ def installed() -> list[str]:
 
     folders = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     found = {module.name for module in pkgutil.iter_modules(folders)}
-    return sorted(
-        (name for name in found - _TOOLS if name[0].isalpha() and "__" not in name), key=str.casefold
-    )
+    own = (name for name in found - _TOOLS if name[0].isalpha() and "__" not in name)
+    return sorted(own, key=str.casefold)
 
 
 def _near(wrong: str, known: list[str]) -> str:
@@ -146,10 +109,7 @@ def _near(wrong: str, known: list[str]) -> str:
 def _name(error: BaseException, namespace: dict[str, Any]) -> str:
     wrong = getattr(error, "name", None)
     if isinstance(error, UnboundLocalError):
-        return (
-            "what a function assigns anywhere is local in all of it: assign it before this line, or declare"
-            " it global or nonlocal"
-        )
+        return _LOCAL
     if not isinstance(error, NameError) or not isinstance(wrong, str):
         return ""
     servers: dict[str, Any] = namespace.get("mcp_servers") or {}
@@ -161,11 +121,8 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
     if wrong in {"true", "false", "null", "none", "undefined"}:
         return f"in Python it is {wrong.title() if wrong in ('true', 'false') else None}"
     runtime = "search_tool_docs" if wrong in ("search_tools", "search_tool") else wrong
-    if (
-        runtime in getattr(namespace.get("runtime"), "__dict__", {})
-        and not runtime.startswith("_")
-        and runtime.islower()
-    ):
+    helpers = getattr(namespace.get("runtime"), "__dict__", {})
+    if runtime in helpers and not runtime.startswith("_") and runtime.islower():
         return f"write: {_renamed(line, wrong, f'runtime.{runtime}')}"
     used = rf"@{re.escape(wrong)}\b|\b{re.escape(wrong)}(\(|\.(now|utcnow|today|strptime|from\w+)\()"
     if wrong in names.STANDARD and (not wrong.islower() or re.search(used, line)):
@@ -178,12 +135,9 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
         return names.NOTHING_KEPT
     if wrong in _SHORT:
         top = _SHORT[wrong].partition(".")[0]
-        there = top in sys.stdlib_module_names or top in installed()
-        return (
-            f"write import {_SHORT[wrong]} as {wrong} first"
-            if there
-            else f"{top} isn't in here: {nothing_installed()}"
-        )
+        if top in sys.stdlib_module_names or top in installed():
+            return f"write import {_SHORT[wrong]} as {wrong} first"
+        return f"{top} isn't in here: {nothing_installed()}"
     if f"mcp_{wrong}" in namespace:
         return f"did you mean mcp_{wrong}?"
     having = [f"mcp_{server._alias}.{wrong}" for server in servers.values() if wrong in (server._known or {})]
@@ -198,19 +152,13 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
 
 
 def _spelled(wrong: str, servers: list[Any]) -> str:
-    """_spelled returns the call of a tool whose name has its server's in it, as other programs
-    write it; "" for none.
-    """
+    """The call of a tool whose name has its server's in it, as other programs write it."""
     for server in servers:
-        for begin in (
-            f"mcp__{server._name}__",
-            f"mcp__{server._alias}__",
-            f"{server._alias}_",
-            f"{server._alias}__",
-        ):
+        alias = server._alias
+        for begin in (f"mcp__{server._name}__", f"mcp__{alias}__", f"{alias}_", f"{alias}__"):
             tool = wrong.removeprefix(begin)
             if tool != wrong and (begin.startswith("mcp__") or tool in (server._known or {})):
-                return f"mcp_{server._alias}.{tool}"
+                return f"mcp_{alias}.{tool}"
     return ""
 
 
@@ -219,14 +167,11 @@ def _renamed(line: str, wrong: str, name: str) -> str:
 
 
 def _unset(wrong: str, line: str, servers: list[Any]) -> str:
-    """A name that nothing is like: what an earlier call has set, or a tool of a server whose tools
-    aren't known yet.
-    """
+    """A name like no other: what an earlier call has set, or a tool of a server not yet asked."""
     if not re.search(rf"\b{re.escape(wrong)}\s*\(", line):
         return "nothing is kept between calls: fetch it again in this program"
-    unknown = [
-        f"mcp_{server._alias}.{wrong}(...)" for server in servers if server._known is None and "_" in wrong
-    ]
+    asked = (server for server in servers if server._known is None and "_" in wrong)
+    unknown = [f"mcp_{server._alias}.{wrong}(...)" for server in asked]
     tool = f"; if it is a tool, write {' or '.join(unknown[:3])}" if unknown else ""
     return f"nothing is kept between calls: define it in this program{tool}"
 

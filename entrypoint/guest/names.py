@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice, takewhile
+import os
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 MAX_NAMES = 2_000  # that are compared with a wrong one
 MAX_NAME = 80  # characters of one that is
@@ -45,22 +46,23 @@ STANDARD = {  # names that code uses without importing them, by the module that 
 NOTHING_KEPT = "nothing is kept between runs; print what the next one needs, or hand it to a tool"
 
 
+def joined(names: Sequence[str], limit: int) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
 def choices(names: Iterable[str], kind: str, wrong: str = "") -> str:
     """A sentence that says which names there are, the nearest to a wrong one first."""
     listed = sorted(names)
     if not listed:
         return f"there are no {kind}"
-    text = f"the {kind} are {', '.join(listed[:20])}" + (
-        f" and {len(listed) - 20} more" if len(listed) > 20 else ""
-    )
+    text = f"the {kind} are {joined(listed, 20)}"
     near = nearest(wrong, listed, part=True)
     return f"did you mean {near}? ({text})" if near else text
 
 
 def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
-    """The name that is most like a wrong one, or with part also the one name that begins it or
-    begins with it; "" for none.
-    """
+    """The name most like a wrong one; with part also the only one that begins it or with it."""
     if not 0 < len(wrong) <= MAX_NAME:
         return ""
     import difflib
@@ -68,20 +70,14 @@ def nearest(wrong: str, names: Iterable[str], part: bool = False) -> str:
     lower = {name.lower(): name for name in islice(names, MAX_NAMES) if len(name) <= MAX_NAME}
     found = difflib.get_close_matches(wrong.lower(), lower, n=1, cutoff=0.6)
     if part and not found and len(wrong) > 2:  # repo for repository, org for organization
-        found = [
-            name
-            for name in lower
-            if len(name) > 2 and (name.startswith(wrong.lower()) or wrong.lower().startswith(name))
-        ]
+        long = [name for name in lower if len(name) > 2]
+        found = [name for name in long if name.startswith(wrong.lower()) or wrong.lower().startswith(name)]
     return lower[found[0]] if len(found) == 1 else ""
 
 
 def one_edit(wrong: str, name: str) -> bool:
-    """one_edit reports whether one letter more, less or other, or two in the other order, make name
-    of wrong.
-    """
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(wrong, name, strict=False))
-    begin = len(list(same))
+    """Whether name is wrong with one letter more, less or other, or two in the other order."""
+    begin = len(os.path.commonprefix([wrong, name]))
     a, b = wrong[begin:], name[begin:]
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and len(b) > 1 and a[2:] == b[2:])
 

@@ -1,6 +1,4 @@
-"""What is said of code that can't be parsed since it is no Python: other languages, a notebook's
-commands, a shell's.
-"""
+"""Hints for code of other languages, and for commands of a notebook or a shell."""
 
 from __future__ import annotations
 
@@ -10,47 +8,14 @@ import re
 from guest import wire
 from guest.expressions import MAX_LINE
 
-_NETWORK = {"curl", "wget", "git", "gh", "npm", "npx", "kubectl", "docker", "brew", "apt", "apt-get"}
-_SHELL = {
-    *_NETWORK,
-    *(
-        "ls",
-        "cd",
-        "cat",
-        "grep",
-        "find",
-        "echo",
-        "export",
-        "mkdir",
-        "rm",
-        "cp",
-        "mv",
-        "sed",
-        "awk",
-        "head",
-        "tail",
-        "jq",
-    ),
-    *(
-        "pip",
-        "pip3",
-        "uv",
-        "uvx",
-        "python",
-        "python3",
-        "node",
-        "sudo",
-        "make",
-        "bash",
-        "sh",
-        "ps",
-        "chmod",
-        "pwd",
-        "which",
-    ),
-}
+_NETWORK = set("curl wget git gh npm npx kubectl docker brew apt apt-get".split())
+_FILES = set("ls cd cat grep find echo export mkdir rm cp mv sed awk head tail jq ps chmod pwd which".split())
+_PROGRAMS = set("pip pip3 uv uvx python python3 node sudo make bash sh".split())
+_SHELL = _NETWORK | _FILES | _PROGRAMS
+_JAVASCRIPT_SAID = "this is JavaScript, and run_python runs Python"
+_IN_PYTHON = "write it in Python, x = mcp_server.tool(name=value)"
 _INSTALL = re.compile(
-    r"^(sudo\s+)?((python3?|py)\s+-m\s+)?(pip3?|uv|conda|apt|apt-get|brew|npm)\b.*\b(install|add)\b"
+    r"^(sudo\s+)?(py\w*\s+-m\s+)?(pip3?|uv|conda|apt|apt-get|brew|npm)\b.*\b(install|add)\b"
 )
 _JAVASCRIPT = re.compile(
     r"^\s*(const|let|var)\s+[\w{\[]|^\s*(async\s+)?function\b|=>|^\s*(console|JSON|Object)\."
@@ -86,9 +51,10 @@ def _command(line: str, proxies: list[str], installed: str) -> str:
     if _INSTALL.search(line):
         return f"{installed}: leave the line out"
     if line.split()[:1] and line.split()[0] in _NETWORK:
+        listed = ", ".join(proxies[:10])
         way = (
-            f"call a tool of a server instead: {', '.join(proxies[:10])}"
-            if proxies
+            f"call a tool of a server instead: {listed}"
+            if listed
             else "this run has no server to call instead"
         )
         return f"this is a command of a shell, and there is no network in here; {way}"
@@ -102,21 +68,10 @@ def _script(error: SyntaxError) -> str:
     typed = any(_TYPESCRIPT.search(line) for line in lines)
     if not typed and not any(_JAVASCRIPT.search(line) for line in lines):
         return ""
-    mended = next(
-        (
-            python
-            for line in lines
-            if _JAVASCRIPT.search(line) or _TYPESCRIPT.search(line)
-            if (python := translated(line))
-        ),
-        "",
-    )
-    said = f"this is {'TypeScript' if typed else 'JavaScript'}, and run_python runs Python"
-    return (
-        f"{said}; write: {mended}"
-        if mended
-        else f"{said}: write it in Python, x = mcp_server.tool(name=value)"
-    )
+    script = (line for line in lines if _JAVASCRIPT.search(line) or _TYPESCRIPT.search(line))
+    mended = next(filter(None, map(translated, script)), "")
+    said = _JAVASCRIPT_SAID.replace("JavaScript", "TypeScript") if typed else _JAVASCRIPT_SAID
+    return f"{said}; write: {mended}" if mended else f"{said}: {_IN_PYTHON}"
 
 
 def translated(line: str) -> str:
@@ -124,11 +79,10 @@ def translated(line: str) -> str:
     line = line.strip().rstrip(";").rstrip()
     if loop := re.fullmatch(r"for\s*\(\s*(?:const|let|var)\s+(\w+)\s+of\s+(.+)\)\s*\{?", line):
         return f"for {loop[1]} in {_expression(loop[2])}:"
-    if declared := re.fullmatch(
-        r"(?:export\s+)?(?:const|let|var)\s+(\w+)\s*(?::[^=]+)?=\s*(?:await\s+)?(.+)", line
-    ):
-        wait = "await " if re.search(r"=\s*await\s", line) else ""
-        python = f"{declared[1]} = {wait}{_expression(declared[2])}"
+    if declared := re.fullmatch(r"(?:export\s+)?(?:const|let|var)\s+(\w+)\s*(?::[^=]+)?=\s*(.+)", line):
+        value = declared[2].removeprefix("await ")
+        wait = "await " if value != declared[2] else ""
+        python = f"{declared[1]} = {wait}{_expression(value.lstrip())}"
     elif shown := re.fullmatch(r"console\.\w+\((.*)\)", line):
         python = f"print({_expression(shown[1])})"
     else:
@@ -139,17 +93,11 @@ def translated(line: str) -> str:
 def _expression(text: str) -> str:
     text = re.sub(r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":', text)
     text = re.sub(
-        r"`([^`]*)`", lambda found: 'f"' + re.sub(r"\$\{", "{", found[1]).replace('"', "'") + '"', text
+        r"`([^`]*)`", lambda found: 'f"' + found[1].replace("${", "{").replace('"', "'") + '"', text
     )
     text = re.sub(r"([\w.]+)\.length\b", r"len(\1)", text)
-    for script, python in (
-        (r"===", "=="),
-        (r"!==", "!="),
-        (r"\btrue\b", "True"),
-        (r"\bfalse\b", "False"),
-        (r"\bnull\b", "None"),
-    ):
-        text = re.sub(script, python, text)
+    words = {"===": "==", "!==": "!=", "true": "True", "false": "False", "null": "None"}
+    text = re.sub(r"[=!]==|\b(true|false|null)\b", lambda found: words[found[0]], text)
     return re.sub(r"\bnew\s+", "", text)
 
 
@@ -169,14 +117,8 @@ def undefined(name: str, line: str, proxies: list[str], installed: str) -> str:
     if name in _SHELL and (line == name or line.startswith(f"{name} -")):
         return _command(line, proxies, installed)
     if name in ("console", "JSON"):
-        line = (
-            translated(line)
-            or {"console": "print(value)", "JSON": "json.dumps(value), with import json"}[name]
-        )
-        return f"this is JavaScript, and run_python runs Python; write: {line}"
+        usual = {"console": "print(value)", "JSON": "json.dumps(value), with import json"}
+        return f"{_JAVASCRIPT_SAID}; write: {translated(line) or usual[name]}"
     if name in ("require", "fetch", "document", "process", "module", "Promise"):
-        return (
-            "this is JavaScript, and run_python runs Python: write it in Python, x ="
-            " mcp_server.tool(name=value)"
-        )
+        return f"{_JAVASCRIPT_SAID}: {_IN_PYTHON}"
     return ""

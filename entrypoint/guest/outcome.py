@@ -14,7 +14,7 @@ from guest.run import Run, Stop, kill_all
 
 OUT = "/workspace/out"  # files that are left here are handed over
 RAISED = 1  # the exit status of a child that claims an exception
-PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most, give or take
+PIPE_MAX = 4 << 20  # bytes that a pipe can hold at the most
 LEFT_MAX = 1 << 20  # bytes of requests that are looked through for a claim; a socket holds less
 
 _BROKEN = (
@@ -29,31 +29,24 @@ _WHY = {
 
 
 def finish(run: Run, requests: Requests | None, output: Output) -> None:
-    """Sends the last output and done. To be called once, when the child's status is known.
-
-    Raises Stop when the child died before there was anything to run.
-    """
+    """Sends the last output and done. Raises Stop when the child died before there was a run."""
     status = run.status
     assert status is not None
-    # Not killed yet: to take the memory of what is left apart would hold up those who are to pass
-    # done on. Code can have itself
-    # continued, so nothing that takes its time is done before it is killed.
+    # Not killed yet: freeing its memory would delay done. It can have itself continued, so nothing
+    # that takes long is done before it is killed.
     kill_all(run.child, collected=True, by=signal.SIGSTOP)
     if not run.asked:
         for fd in sorted(output.open):
             os.write(2, wire.read_some(fd) or b"")
-        raise Stop(
-            wire.EXIT_INTERNAL,
-            f"the child that is to run the code ended before there was any: {_told(status)}",
-        )
+        why = f"the child that is to run the code ended before there was any: {_told(status)}"
+        raise Stop(wire.EXIT_INTERNAL, why)
     run.begin(regardless=True)
     output.take_all()
     output.finish(PIPE_MAX)
     if requests:
         requests.drain(LEFT_MAX)
-    if run.id and (
-        _holds_any(OUT) or (status == 0 and _holds_any(os.path.dirname(OUT), ("in", os.path.basename(OUT))))
-    ):
+    home, out = os.path.split(OUT)
+    if run.id and (_holds_any(OUT) or (status == 0 and _holds_any(home, ("in", out)))):
         kill_all(run.child, collected=True)
         from guest import files  # few runs leave files, and it takes longer than all the rest of a short run
 
@@ -66,13 +59,11 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     run.done = True
 
 
-def _holds_any(path: str, but: tuple[str, ...] = ()) -> bool:
-    """_holds_any reports whether path is a directory with other entries than those; it looks no
-    further than the first.
-    """
+def _holds_any(path: str, except_for: tuple[str, ...] = ()) -> bool:
+    """Whether path is a directory with other entries than those."""
     try:
         with os.scandir(path) as entries:
-            return any(entry.name not in but for entry in entries)
+            return any(entry.name not in except_for for entry in entries)
     except OSError:
         return False
 
@@ -84,28 +75,22 @@ def done(run: Run, status: int) -> wire.Frame:
     number = 0 if exited else os.WTERMSIG(status)
     killed = run.killed if number == signal.SIGKILL else ""
     oom = max(0, watch.oom_kills() - run.oom_before) if status != 0 else 0
-    wait: wire.Frame = {"exited": exited, "status": code}
-    wait.update(
-        {name: value for name, value in (("signal", number), ("killed", killed), ("oom", oom)) if value}
-    )
+    more = {"signal": number, "killed": killed, "oom": oom}
+    wait = {"exited": exited, "status": code, **{name: value for name, value in more.items() if value}}
     frame: wire.Frame = {"type": "done", "id": run.id, "ok": exited and code == 0}
     frame["durationMs"] = round((time.monotonic() - run.began) * 1000, 3)
     frame["wait"] = wait
     if killed:
         frame["error"] = {"code": _WHY[killed][0], "message": run.because or _WHY[killed][1]}
     elif number == signal.SIGKILL and oom:
-        frame["error"] = {"code": "memory_limit", "message": "the kernel killed the code for want of memory"}
+        frame["error"] = {"code": "memory_limit", "message": "the kernel killed the code when memory ended"}
     elif exited and code in (0, RAISED) and run.claim:
-        # What the child says of an exception can make a failure of a success, as when an exit
-        # handler ends it with 0; never
-        # the other way round.
+        # It can make a failure of a success, as when an exit handler ends the code with 0.
         frame["ok"] = False
         frame["error"] = run.claim
     elif not run.warm:
-        frame["error"] = {
-            "code": "internal_error",
-            "message": f"the guest failed before it ran the code: {_told(status)}",
-        }
+        why = f"the guest failed before it ran the code: {_told(status)}"
+        frame["error"] = {"code": "internal_error", "message": why}
     elif exited and run.broken:
         frame["error"] = {"code": "internal_error", "message": _BROKEN}
     elif not frame["ok"]:

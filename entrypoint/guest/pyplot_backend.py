@@ -1,6 +1,4 @@
-"""A backend of matplotlib: it draws as Agg does, and its show() hands the open figures over, as a
-notebook does.
-"""
+"""A backend of matplotlib that draws as Agg does; its show() hands the open figures over."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Making bytes or text of what is shown or handed over.
-
-Libraries are known by the names of their types: none is imported.
-"""
+"""Bytes or text of what is shown or handed over. Libraries are recognised, not imported."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import io
 import os
 
 from guest import mime, results
+from guest.artifacts import MIME
 from guest.light_typing import Any
 
 MAX_ROWS, MAX_COLUMNS = 60, 40  # of a table that is shown; the middle of a larger one is left out
@@ -19,21 +17,8 @@ _SAVED = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "gif": "GIF", "webp": "WE
 _DRAWN = {"png", "svg", "pdf", "jpg", "jpeg", "webp"}
 _OPAQUE = ("1", "L", "RGB")
 _MODES = (*_OPAQUE, "LA", "P", "RGBA", "I", "I;16")  # that PNG has too
-_BUNDLE = (
-    "image/png",
-    "image/jpeg",
-    "image/gif",
-    "image/webp",
-    "image/svg+xml",
-    "text/markdown",
-    "text/plain",
-)
-_METHODS = (
-    ("_repr_png_", "image/png"),
-    ("_repr_jpeg_", "image/jpeg"),
-    ("_repr_svg_", "image/svg+xml"),
-    ("_repr_markdown_", "text/markdown"),
-)
+_BUNDLE = "image/png image/jpeg image/gif image/webp image/svg+xml text/markdown text/plain".split()
+_METHODS = {"png": "image/png", "jpeg": "image/jpeg", "svg": "image/svg+xml", "markdown": "text/markdown"}
 
 
 def made(value: Any, kind: str | None) -> tuple[bytes | str, str, str]:
@@ -53,19 +38,12 @@ def made(value: Any, kind: str | None) -> tuple[bytes | str, str, str]:
 
 def _typed(value: Any, kind: str) -> tuple[bytes | str, str, str]:
     if isinstance(value, (bytes, bytearray, memoryview)):
-        data = bytes(value)
-        return (
-            (data.decode("utf-8", "replace"), kind, "")
-            if kind.startswith("text/")
-            else (data, kind, _stem(kind))
-        )
-    if isinstance(value, str):
-        return value, kind, "" if kind.startswith("text/") else _stem(kind)
-    raise TypeError(f"display(..., mime=...) takes bytes or str, not {type(value).__name__}")
-
-
-def _stem(kind: str) -> str:
-    return "image" if kind.startswith("image/") else "display"
+        value = bytes(value).decode("utf-8", "replace") if kind.startswith("text/") else bytes(value)
+    elif not isinstance(value, str):
+        raise TypeError(f"display(..., mime=...) takes bytes or str, not {type(value).__name__}")
+    if kind.startswith("text/"):
+        return value, kind, ""
+    return value, kind, "image" if kind.startswith("image/") else "display"
 
 
 def _rich(value: Any) -> tuple[bytes | str, str, str] | None:
@@ -75,8 +53,8 @@ def _rich(value: Any) -> tuple[bytes | str, str, str] | None:
         for kind in _BUNDLE:
             if found := _usable(bundle.get(kind), kind):
                 return found
-    for method, kind in _METHODS:
-        if found := _usable(_asked(value, method), kind):
+    for method, kind in _METHODS.items():
+        if found := _usable(_asked(value, f"_repr_{method}_"), kind):
             return found
     return None
 
@@ -117,11 +95,10 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
     elif is_picture(data):
         raw = picture_as(data, end if end in _SAVED else "png")
     elif table_text(data) is not None:
-        raw = (
-            data.to_json(orient="records")
-            if end == "json"
-            else data.to_csv(sep="\t" if end == "tsv" else ",")
-        ).encode()
+        if end == "json":
+            raw = data.to_json(orient="records").encode()
+        else:
+            raw = data.to_csv(sep="\t" if end == "tsv" else ",").encode()
         return raw, mime.guess(name, raw) if end else "text/csv"
     elif isinstance(data, (dict, list)):
         import json
@@ -140,38 +117,25 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
 
 
 def named(path: Any) -> tuple[str, Any]:
-    """named returns the name and the data of a file that save_artifact was given by its path alone."""
+    """The name and the data of a file that save_artifact was given by its path alone."""
     if isinstance(path, os.PathLike) or own_file(path):
         return os.path.basename(path), path
-    raise TypeError(
-        f"save_artifact takes a name and data, or the path of a file; {str(path)[:100]!r} is no such file"
-    )
+    wrong = repr(str(path)[:100])
+    raise TypeError(f"save_artifact takes a name and data, or the path of a file; {wrong} is no such file")
 
 
 def own_file(data: Any) -> bool:
-    """own_file reports whether data is the path, as a plain text, of a file that the code may have
-    written.
-    """
-    if (
-        not isinstance(data, str)
-        or isinstance(data, results.Content)
-        or len(data) > MAX_PATH
-        or not data.isprintable()
-    ):
+    """Whether data is, as a plain text, the path of a file that the code may have written."""
+    if not isinstance(data, str) or isinstance(data, results.Content):
+        return False
+    if len(data) > MAX_PATH or not data.isprintable():
         return False
     return os.path.realpath(data).startswith(WRITABLE) and os.path.isfile(data)
 
 
 def checked(kind: str) -> str:
     """kind, where it reads as a type such as image/png. Raises ValueError otherwise."""
-    main, slash, sub = kind.partition("/")
-    if (
-        not (slash and main and sub)
-        or len(kind) > 100
-        or not kind.isascii()
-        or not kind.isprintable()
-        or " " in kind
-    ):
+    if len(kind) > 100 or not MIME.fullmatch(kind):
         raise ValueError(f"{kind!r} is no type of data; write one such as image/png or text/csv")
     return kind
 
@@ -184,12 +148,10 @@ def is_picture(value: Any) -> bool:
     return _is(value, "PIL", "Image") and hasattr(value, "save")
 
 
-def _is(value: Any, package: str, *names: str) -> bool:
+def _is(value: Any, package: str, name: str) -> bool:
     """Whether value's type, or one that it comes from, is of that name and package."""
-    return any(
-        kind.__name__ in names and kind.__module__.partition(".")[0] == package
-        for kind in getattr(type(value), "__mro__", ())
-    )
+    kinds = getattr(type(value), "__mro__", ())
+    return any(kind.__name__ == name and kind.__module__.partition(".")[0] == package for kind in kinds)
 
 
 def figure_as(figure: Any, form: str) -> bytes:
@@ -211,9 +173,8 @@ def picture_as(picture: Any, form: str) -> bytes:
 def table_text(value: Any) -> str | None:
     """A DataFrame or Series of pandas as text; None for anything else."""
     if _is(value, "pandas", "DataFrame") and hasattr(value, "to_string"):
-        return str(
-            value.to_string(max_rows=MAX_ROWS, max_cols=MAX_COLUMNS, show_dimensions=len(value) > MAX_ROWS)
-        )
+        long = len(value) > MAX_ROWS
+        return str(value.to_string(max_rows=MAX_ROWS, max_cols=MAX_COLUMNS, show_dimensions=long))
     if _is(value, "pandas", "Series") and hasattr(value, "to_string"):
         return str(value.to_string(max_rows=MAX_ROWS, name=True, dtype=True, length=len(value) > MAX_ROWS))
     return None

@@ -1,7 +1,4 @@
-"""Lines from the child.
-
-It runs hostile code: a line is dropped, answered here, or rebuilt field by field for the host.
-"""
+"""Lines from the child, which are hostile: each is dropped, answered here, or rebuilt."""
 
 from __future__ import annotations
 
@@ -14,7 +11,9 @@ _CODES = {
     "denied", "call_limit",
     "memory_limit",  # of Python's own MemoryError
 }  # fmt: skip
+_TOO_LONG = f"above the limit of {wire.MAX_FRAME} bytes a frame"
 _NAME = 1000  # characters of a name
+_PIECE = {"name": str, "mime": str, "data": str, "chunk": int, "of": int}
 
 
 class Requests:
@@ -30,14 +29,12 @@ class Requests:
         if not data:
             return data is None
         told = False
-        for line in self._lines.feed(data):
+        for line in self._lines.feed(data):  # which may hold the child's word that it is warm
             if self._run.running and not told:  # what was printed before a call goes out before it
                 self._output.take_all()
                 self._output.flush()
                 told = True
             self._one(line)
-            # the word that the child is warm may come together with what the code sends, and
-            # begins the run
         return True
 
     def drain(self, limit: int) -> None:
@@ -51,10 +48,7 @@ class Requests:
 
     def _one(self, line: bytes) -> None:
         if isinstance(line, wire.Overlong):
-            self._call(
-                {"callId": wire.call_id(line, wire.CALL)},
-                f"above the limit of {wire.MAX_FRAME} bytes a frame",
-            )
+            self._call({"callId": wire.call_id(line, wire.CALL)}, _TOO_LONG)
             return
         frame = wire.decode(line)
         if frame is None:
@@ -62,7 +56,8 @@ class Requests:
         elif frame.get("type") == "tool_call":
             self._call(frame, "")
         elif frame.get("type") == "tool_cancel":
-            self._cancel(frame.get("callId"))
+            if self._run.running and isinstance(call := frame.get("callId"), str):
+                self._run.cancel(call)
         else:
             self._word(frame)
 
@@ -75,12 +70,8 @@ class Requests:
             self._run.claim = claim(frame)
         elif kind == "broken":
             self._run.broken = True
-        elif (
-            kind == "artifact"
-            and self._run.running
-            and (piece := artifact(frame))
-            and self._run.room.taken(*cost(piece))
-        ):
+        elif kind == "artifact" and self._run.running and (piece := artifact(frame)):
+            self._run.room.note(piece["name"], len(piece["data"]) * 3 // 4)
             self._run.artifact(piece)
 
     def _call(self, frame: wire.Frame, wrong: str) -> None:
@@ -91,73 +82,36 @@ class Requests:
             return
         self._run.last_call = int(call)
         provider, tool, given = frame.get("providerName"), frame.get("safeToolName"), frame.get("input", {})
-        if not wrong:
-            if (
-                not isinstance(provider, str)
-                or not isinstance(tool, str)
-                or len(provider) > _NAME
-                or len(tool) > _NAME
-            ):
-                wrong = f"without the names of a provider and a tool of up to {_NAME} characters each"
-            elif not isinstance(given, dict):
-                wrong = "whose input is no object"
-            elif (
-                len(line := self._encoded(call, provider, tool, given, frame.get("progress")))
-                > wire.MAX_FRAME
-                or not line
-            ):
-                wrong = (
-                    f"above the limit of {wire.MAX_FRAME} bytes a frame"
-                    if line
-                    else "whose input JSON can't hold"
-                )
+        named = all(isinstance(name, str) and len(name) <= _NAME for name in (provider, tool))
+        if not wrong and not named:
+            wrong = f"without the names of a provider and a tool of up to {_NAME} characters each"
+        elif not wrong and not isinstance(given, dict):
+            wrong = "whose input is no object"
+        elif not wrong:
+            asked = {"progress": True} if frame.get("progress") is True else {}
+            names = {"type": "tool_call", "callId": call, "providerName": provider, "safeToolName": tool}
+            try:
+                line = wire.encode({**names, **asked, "input": given})
+            except (ValueError, RecursionError, MemoryError):
+                wrong = "whose input JSON can't hold"
             else:
-                self._run.call(call, line)
-                return
+                if len(line) <= wire.MAX_FRAME:
+                    self._run.call(call, line)
+                    return
+                wrong = _TOO_LONG
         error = {"code": "validation_error", "message": f"a call {wrong} was not sent"}
-        self._run.to_child.push(
-            wire.encode({"type": "tool_result", "callId": call, "ok": False, "error": error})
-        )
-
-    def _cancel(self, call: object) -> None:
-        if self._run.running and isinstance(call, str):
-            self._run.cancel(call)
-
-    def _encoded(self, call: str, provider: str, tool: str, given: wire.Frame, progress: object) -> bytes:
-        frame = {"type": "tool_call", "callId": call, "providerName": provider, "safeToolName": tool}
-        asked = {"progress": True} if progress is True else {}
-        try:
-            return wire.encode({**frame, **asked, "input": given})
-        except (ValueError, RecursionError, MemoryError):
-            return b""
+        refusal = {"type": "tool_result", "callId": call, "ok": False, "error": error}
+        self._run.to_child.push(wire.encode(refusal))
 
 
 def _is_id(call: str) -> bool:
     return len(call) <= 18 and call.isascii() and call.isdigit() and not call.startswith("0")
 
 
-OVERHEAD = 256  # bytes that a piece of a file counts beside its data
-
-
-def cost(piece: wire.Frame) -> tuple[str, int]:
-    """The name of a file, and what a piece of it takes of the room that a run has for files."""
-    return piece["name"], len(piece["data"]) * 3 // 4 + OVERHEAD
-
-
 def artifact(frame: wire.Frame) -> wire.Frame | None:
-    """A piece of a file, rebuilt field by field; None when it is none."""
-    from guest.artifacts import BASE64, MAX_NAME, MIME, safe  # few runs hand anything over
-
-    name, mime, data, chunk, of = (frame.get(key) for key in ("name", "mime", "data", "chunk", "of"))
-    if not (isinstance(name, str) and len(name) <= MAX_NAME and safe(name) == name):
-        return None
-    if not (isinstance(mime, str) and len(mime) <= 100 and MIME.fullmatch(mime)):
-        return None
-    if not (isinstance(data, str) and BASE64.fullmatch(data)):
-        return None
-    if type(chunk) is not int or type(of) is not int or not 1 <= chunk <= of < 1 << 20:
-        return None
-    return {"type": "artifact", "name": name, "mime": mime, "data": data, "chunk": chunk, "of": of}
+    """A piece of a file, rebuilt field by field, or None. The host checks what is in them."""
+    piece = {name: frame.get(name) for name in _PIECE}
+    return piece if all(type(piece[name]) is kind for name, kind in _PIECE.items()) else None
 
 
 def claim(frame: wire.Frame) -> wire.Frame:
@@ -170,11 +124,8 @@ def claim(frame: wire.Frame) -> wire.Frame:
     for name, limit in (("message", 1 << 16), ("type", 200), ("traceback", 1 << 18)):
         value = said.get(name)
         if isinstance(value, str) and (value or name == "message"):
-            error[name] = (
-                value
-                if len(value) <= limit
-                else f"{value[: limit // 2]}\n[... cut ...]\n{value[-(limit // 2) :]}"
-            )
+            half = limit // 2
+            error[name] = value if len(value) <= limit else f"{value[:half]}\n[... cut ...]\n{value[-half:]}"
     error.setdefault("message", "")
     line = said.get("line")
     if isinstance(line, int) and 0 < line < 1 << 31:

@@ -3,37 +3,64 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from itertools import islice
 
 from guest import wire
-from guest.awaitable import There
 from guest.light_typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from guest.content import ToolImage, ToolLink
 
 
+class There:
+    """Awaiting it gives itself, so code may await a value that was made without an event loop."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self
+        yield
+
+
+class ReadyList(There, list[Any]):
+    """A list that may be awaited."""
+
+
+class ReadyDict(There, dict[str, Any]):
+    """A dict that may be awaited."""
+
+
+class ReadyText(There, str):
+    """A str that may be awaited."""
+
+
+class Ready:
+    """A value with the two methods of a request, for what needs no asking."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def now(self) -> Any:
+        return self._value
+
+    def block(self) -> Any:
+        return self._value
+
+
 class ToolError(RuntimeError):
-    """A call failed: the tool said so, or it could not be made. `code` says which; `content` is
-    what the tool sent.
-    """
+    """A call failed: `code` says how; `content` is what the tool sent."""
 
     __module__ = "mcp"
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        server: str = "",
-        tool: str = "",
-        code: str = "tool_error",
-        content: list[Any] | None = None,
-        data: Any = None,
-    ) -> None:
+    server = tool = ""
+    code = "tool_error"
+    content: list[Any] = []  # noqa: RUF012  # nothing changes it
+    data: Any = None
+
+    def __init__(self, message: str, **about: Any) -> None:
         super().__init__(message)
-        self.server, self.tool, self.code = server, tool, code
-        self.content = content or []
-        self.data = data
+        self.__dict__.update(about)
 
 
 class ToolTimeout(ToolError, TimeoutError):
@@ -53,10 +80,7 @@ class SerializationError(ToolError, TypeError):
 
 
 class Content(There):
-    """What all kinds of results have.
-
-    The value itself is the text, the dict or the list that the object is.
-    """
+    """What all results have. The object itself is the text, the dict or the list."""
 
     content: list[Any] = []  # noqa: RUF012  # no result changes it
     structured: Any = None
@@ -89,22 +113,20 @@ class Content(There):
         """The resources that were sent along: a text as a str, others as bytes, each with .uri and .mime."""
         from guest import content
 
-        return [content.resource(block.get("resource")) for block in content.blocks(self.content, "resource")]
+        return [content.resource(block.get("resource")) for block in blocks(self.content, "resource")]
 
     @property
     def links(self) -> list[ToolLink]:
         from guest import content
 
-        return [content.ToolLink(block) for block in content.blocks(self.content, "resource_link")]
+        return [content.ToolLink(block) for block in blocks(self.content, "resource_link")]
 
     def json(self) -> Any:
         """The value: it is data already."""
         return self
 
     def note(self, files: bool = True) -> str:
-        """note returns how to see what the value doesn't show; files: also its images, audio and
-        other files.
-        """
+        """How to see what the value doesn't show; files: also its images, audio and other files."""
         if len(texts := _texts(self.content)) == len(self.content):
             return ""
         from guest import content
@@ -131,9 +153,8 @@ class Content(There):
 class ToolText(Content, str):
     """The text of a result, a str.
 
-    What else the tool sent is in its attributes: content, images, structured and more.
-
-    Code that expects the result as MCP has it finds that too: result["content"], result["isError"].
+    What else the tool sent is in its attributes: content, images, structured and more. A result as
+    MCP has it is there too: result["content"], result["isError"].
     """
 
     __module__ = "mcp"
@@ -236,9 +257,7 @@ def _no_attribute(value: Any, name: str) -> AttributeError:
         from guest import attribute_hints, expressions
 
         if said := attribute_hints.attribute(value, name, expressions.line_here()):
-            return AttributeError(
-                said, name=name, obj=None
-            )  # with an obj, tracebacks would add a "Did you mean"
+            return AttributeError(said, name=name, obj=None)  # with an obj there is a "Did you mean" too
     return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
 
 
@@ -256,22 +275,15 @@ def loads(s: Any, **options: Any) -> Any:
 
 def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
     """Raises what a tool_result says that isn't ok."""
-    error = frame.get("error")
-    error = error if isinstance(error, dict) else {}
-    raise ToolError(
-        str(error.get("message", "the call failed and nothing says why")),
-        server=server,
-        tool=tool,
-        code=str(error.get("code", "tool_error")),
-        data=error.get("data"),
-    )
+    error = frame.get("error") or {}
+    said, code = error.get("message", "the call failed and nothing says why"), error.get("code", "tool_error")
+    raise ToolError(said, server=server, tool=tool, code=code, data=error.get("data"))
 
 
 def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = False) -> Any:
-    """The Python value of a CallToolResult. declared: the tool has an output schema. wrapped: that
-    schema has the value in its one property "result".
+    """The Python value of a CallToolResult. Raises ToolError when the tool failed.
 
-    Raises ToolError when the tool says that it failed.
+    declared: the tool has an output schema. wrapped: it has the value in its one property "result".
     """
     if not isinstance(result, dict):
         return result
@@ -279,16 +291,11 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     content = content if isinstance(content, list) else []
     texts = _texts(content)
     if result.get("isError"):
-        raise ToolError(
-            "\n".join(texts) or "the tool failed and said no more", server=server, tool=tool, content=content
-        )
+        said = "\n".join(texts) or "the tool failed and said no more"
+        raise ToolError(said, server=server, tool=tool, content=content)
     structured = found = result.get("structuredContent")
-    if (
-        structured is None
-        and declared
-        and "structuredContent" in result
-        and content in ([], [{"type": "text", "text": "null"}])
-    ):
+    null = declared and result.get("structuredContent", ...) is None
+    if null and content in ([], [{"type": "text", "text": "null"}]):
         return None  # as the declaration says: MCP 2026-07-28 has any JSON there
     if structured is None or (texts and not declared):
         found = parsed(texts[0]) if len(texts) == 1 else "\n".join(texts or _embedded(content))
@@ -297,11 +304,8 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     made: Any
     if isinstance(found, (dict, list)):
         kind: Any = ToolData if isinstance(found, dict) else ToolList
-        made = (
-            SHORTENED[kind]
-            if len(texts) < len(content) or any("mimeType" in text for text in texts)
-            else kind
-        )(found)
+        files = len(texts) < len(content) or any("mimeType" in text for text in texts)
+        made = (SHORTENED[kind] if files else kind)(found)
     elif isinstance(found, str):
         made = ToolText(found) if found or texts else _without_text(content)
     else:
@@ -312,14 +316,8 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
 
 def _embedded(content: list[Any]) -> list[str]:
     """The texts of resources that were sent along, where the tool sent no other text."""
-    found = [
-        block.get("resource")
-        for block in content
-        if isinstance(block, dict) and block.get("type") == "resource"
-    ]
-    return [
-        about["text"] for about in found if isinstance(about, dict) and isinstance(about.get("text"), str)
-    ]
+    found = [block.get("resource") for block in blocks(content, "resource")]
+    return [one["text"] for one in found if isinstance(one, dict) and isinstance(one.get("text"), str)]
 
 
 def _without_text(blocks: list[Any]) -> ToolText:
@@ -330,11 +328,12 @@ def _without_text(blocks: list[Any]) -> ToolText:
 
 
 def _texts(content: list[Any]) -> list[str]:
-    return [
-        str(block.get("text", ""))
-        for block in content
-        if isinstance(block, dict) and block.get("type") == "text"
-    ]
+    return [str(block.get("text", "")) for block in blocks(content, "text")]
+
+
+def blocks(content: list[Any], kind: str) -> list[dict[str, Any]]:
+    """The blocks of a type."""
+    return [block for block in content if isinstance(block, dict) and block.get("type") == kind]
 
 
 _ENDS = {"{": "}", "[": "]"}
@@ -346,7 +345,7 @@ MAX_DATA = 192 << 20  # bytes of memory that the dicts and lists of one text may
 def parsed(text: str) -> Any:
     """The data of a text that is one JSON object or array, else the text itself.
 
-    A text like [[],[],[],...] with millions of lists, each of which takes a hundred bytes, stays a text too.
+    So does a text whose data would take too much memory, such as millions of empty lists.
     """
     end = _ENDS.get(text[:SPACE].lstrip()[:1])
     if end is None or text[-SPACE:].rstrip()[-1:] != end:
@@ -362,9 +361,7 @@ def parsed(text: str) -> Any:
 
 
 def outline(value: Any) -> Any:
-    """What an error needs to know of a value that the code hasn't kept: which keys of a dict hold
-    lists, how a text begins.
-    """
+    """The keys of a dict, each with whether it is a list, or how a text begins: for hints."""
     if isinstance(value, dict):
         return {key: [] if isinstance(held, list) else None for key, held in islice(value.items(), 30)}
     return str.__str__(value[:200]) if isinstance(value, str) else None

@@ -12,6 +12,7 @@ from guest.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from guest.artifacts import Room
+    from guest.confine import Confined
 
 
 class Stop(Exception):
@@ -25,9 +26,7 @@ class Stop(Exception):
 class Run:
     """The state of the run. Only the supervisor's loop changes it."""
 
-    def __init__(
-        self, child: int, own: tuple[bool, str], to_host: wire.Outbox, to_child: wire.Outbox
-    ) -> None:
+    def __init__(self, child: int, own: Confined, to_host: wire.Outbox, to_child: wire.Outbox) -> None:
         self.child = child
         self.to_host = to_host
         self.to_child = to_child
@@ -58,12 +57,9 @@ class Run:
 
     def about(self) -> wire.Frame:
         """The fields that ready and started share."""
-        fields: wire.Frame = {
-            "protocol": wire.PROTOCOL,
-            "python": sys.version.split()[0],
-            "seccomp": self._filtered,
-        }
-        return {**fields, "note": self._note} if self._note else fields
+        note = {"note": self._note} if self._note else {}
+        python = sys.version.split()[0]
+        return {"protocol": wire.PROTOCOL, "python": python, "seccomp": self._filtered, **note}
 
     def send(self, frame: wire.Frame) -> None:
         self.to_host.push(wire.encode(frame))
@@ -78,10 +74,7 @@ class Run:
             self.held_size += len(line)
 
     def settle(self, call: str) -> bool:
-        """The result of a call is there; says whether the call was waiting for it.
-
-        Sends the next one that is held.
-        """
+        """Sends a held call in the place of an answered one, and returns whether call was waiting."""
         if self.calls.pop(call, None) is None:
             return False
         if self.held and self.running and self.status is None:
@@ -91,10 +84,7 @@ class Run:
         return True
 
     def cancel(self, call: str) -> None:
-        """The code doesn't want the result of a call any more.
-
-        The host is told once, if it knows the call, and answers it.
-        """
+        """Tells the host once, if it knows the call, that its result isn't wanted any more."""
         if call in self.held:
             self._release(call)
         elif self.calls.get(call) is False:
@@ -122,9 +112,7 @@ class Run:
         self.send({"type": "artifact", "id": self.id, **frame})
 
     def tell_taken(self) -> None:
-        """Tells the host from time to time what the child has taken of its results, so that it may
-        send more.
-        """
+        """Tells the host what the child has taken of its results, so that it may send more."""
         taken = self.received - self.to_child.size  # or less, when there are answers of our own among them
         if taken - self.told_taken >= wire.TAKEN and not self.done:
             self.told_taken = taken
@@ -133,16 +121,14 @@ class Run:
     def warmed(self) -> None:
         if not self.warm:
             self.warm = True
-            extra = mounts.look() if os.getpid() == 1 else []
-            self.send(
-                {"type": "ready", **self.about(), "pid": os.getpid(), **({"extra": extra} if extra else {})}
-            )
+            ready = {"type": "ready", **self.about(), "pid": os.getpid()}
+            if extra := mounts.look() if os.getpid() == 1 else []:
+                ready["extra"] = extra
+            self.send(ready)
             self.begin()
 
     def begin(self, regardless: bool = False) -> None:
-        """Sends started once there is an execute and a child that can run it (or one that never
-        will: regardless).
-        """
+        """Sends started once there is an execute and a warm child, or regardless one that is dead."""
         if self.asked and (self.warm or regardless) and not self.running:
             self.running = True
             self.began = time.monotonic()
@@ -156,11 +142,9 @@ class Run:
 
 
 def kill_all(child: int, collected: bool = False, by: int = signal.SIGKILL) -> None:
-    """Kills everything in the container but this process; where this isn't pid 1, the child and its
-    process group.
+    """Kills, or stops, all other processes of the container; the child's group if this isn't pid 1.
 
-    A child that waitpid has collected is killed no more: its number may be another's by now. by:
-    SIGSTOP stops all that instead.
+    A child that waitpid has collected isn't killed again: its number may be another's by now.
     """
     try:
         if os.getpid() == 1:

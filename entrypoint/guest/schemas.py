@@ -1,7 +1,6 @@
 """JSON Schemas as servers send them: followed, and values held against them.
 
-Whatever a schema is, nothing here raises, and what is not understood allows everything: the server
-has the last word.
+Nothing here raises, and what is not understood allows everything: the server has the last word.
 """
 
 from __future__ import annotations
@@ -14,14 +13,9 @@ MAX_STEPS = 100_000  # comparisons of one check; what is beyond allows everythin
 MAX_NAMED = 4  # schemas in each other that describe says
 MAX_LISTED = 20  # values and alternatives that it says
 
-_WORDS = {
-    "string": "str",
-    "integer": "int",
-    "number": "float",
-    "boolean": "bool",
-    "null": "None",
-    "object": "dict",
-}
+_TYPES: dict[str, type] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "object": dict, "array": list
+}  # fmt: skip
 
 
 def child(schema: Schema, key: str) -> Schema:
@@ -39,9 +33,7 @@ def strings(schema: Schema, key: str) -> list[str]:
 
 
 def resolve(root: Any, ref: str) -> Any:
-    """What a reference into the schema means; True, which allows everything, for one that leads
-    nowhere or elsewhere.
-    """
+    """What a reference means; True, which allows everything, for one that leads nowhere."""
     if not ref.startswith("#"):
         return True
     at, path = root, ref[1:]
@@ -55,24 +47,15 @@ def resolve(root: Any, ref: str) -> Any:
         step = step.replace("~1", "/").replace("~0", "~")
         if isinstance(at, dict) and step in at:
             at = at[step]
-        elif (
-            isinstance(at, list)
-            and step.isascii()
-            and step.isdigit()
-            and len(step) < 9
-            and int(step) < len(at)
-        ):
-            at = at[int(step)]
+        elif isinstance(at, list) and step in (known := [str(i) for i in range(len(at))]):
+            at = at[known.index(step)]
         else:
             return True
     return at
 
 
 def members(root: Any) -> Schema:
-    """The schemas of an object's members, its own and those of its parts.
-
-    One that several parts have may be as any has it.
-    """
+    """The schemas of an object's members and of its parts'; of several for one, any may fit."""
     found: dict[str, list[Any]] = {}
     waiting, seen = [root], set()
     while waiting:
@@ -96,7 +79,7 @@ def described(root: Any, schema: Any, depth: int = 0) -> str:
         return "Any"
     if allowed := [schema["const"]] if "const" in schema else items(schema, "enum"):
         return f"Literal[{', '.join(map(repr, allowed[:MAX_LISTED]))}]"
-    words = [_WORDS.get(kind, "Any") for kind in kinds(schema) if kind != "array"]
+    words = [_word(kind) for kind in kinds(schema) if kind != "array"]
     if "array" in kinds(schema):
         words.append(f"list[{described(root, schema.get('items'), depth + 1)}]")
     if not words:
@@ -108,10 +91,12 @@ def described(root: Any, schema: Any, depth: int = 0) -> str:
     return "Any" if "Any" in several else " | ".join(several) or "Any"
 
 
+def _word(kind: str) -> str:
+    return "None" if kind == "null" else _TYPES[kind].__name__ if kind in _TYPES else "Any"
+
+
 def kinds(schema: Schema) -> list[str]:
-    """The JSON types that a schema allows, by its own word or by the keywords that imply one; none
-    where it doesn't say.
-    """
+    """The JSON types that a schema allows or implies; none where it doesn't say."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return [kind]
@@ -128,8 +113,7 @@ def is_kind(value: Any, kind: str) -> bool:
         return is_kind(value, "number") and (isinstance(value, int) or value.is_integer())
     if kind == "number":
         return isinstance(value, (int, float)) and not isinstance(value, bool)
-    of: dict[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
-    return isinstance(value, of.get(kind, object))
+    return value is None if kind == "null" else isinstance(value, _TYPES.get(kind, object))
 
 
 def same(a: Any, b: Any) -> bool:

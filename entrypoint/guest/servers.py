@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 from guest import names, results, values, wire
-from guest.awaitable import Ready, ReadyList
 from guest.calls import Request
 from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
+from guest.results import Ready, ReadyList
 
 if TYPE_CHECKING:
     from guest.tools import Tool
@@ -18,15 +18,11 @@ RUNTIME = "runtime"  # the provider of the helpers that the host answers itself
 
 
 def ask(
-    link: Link,
-    helper: str,
-    given: dict[str, Any],
-    made: Callable[[Any], Any],
-    server: str = "",
-    called: str = "",
+    link: Link, helper: str, given: wire.Frame, made: Callable[[Any], Any], server: str = "", called: str = ""
 ) -> Request:
-    """A request to a helper of the host. made is given its answer; a failure is raised as the
-    server's. called is the helper that the code has called, where it is another.
+    """A request to a helper of the host, whose answer made makes a value of.
+
+    A failure is raised as the server's. called is the helper that the code called, if another.
     """
 
     def finish(frame: wire.Frame) -> Any:
@@ -49,16 +45,21 @@ class Server:
         self._lock = threading.Lock()
         self._made: dict[str, Tool] = {}
         self._known: dict[str, wire.Frame] | None = None
-        self._gone, self._denied = _gone(provider), _denied(provider)
         self._on_load: list[Callable[[wire.Frame], None]] = []
-        if provider.get("tools") is not None:
-            self._known = _tools(provider)
+        self._take(provider)
+
+    def _take(self, provider: wire.Frame) -> None:
+        """Takes what the host says of the tools: those there are, went away, or may not be called."""
+        if (tools := provider.get("tools")) is not None:
+            self._known = {
+                safe: {**meta, "safeName": safe, "originalName": meta.get("originalName") or safe}
+                for safe, meta in tools.items()
+            }
+        self._gone = set(provider.get("gone") or [])
+        self._denied: dict[str, str] = provider.get("denied") or {}
 
     def _load(self) -> dict[str, wire.Frame]:
-        """The tools by safe name.
-
-        The first touch of a server that the host hasn't started yet waits for it.
-        """
+        """The tools by safe name. The first touch of a server waits until the host has started it."""
         if self._known is None:
             with self._lock:
                 if self._known is None:
@@ -67,13 +68,11 @@ class Server:
         return self._known
 
     def _request(self, made: Callable[[], Any], called: str = "") -> Request:
-        """Asks for the tools; made gives the value once they are known. called is the helper that
-        the code has called.
-        """
+        """Asks for the tools, and makes the value once they are known. called is as in ask."""
 
         def loaded(provider: Any) -> Any:
-            self._known, self._made = _tools(provider), {}
-            self._gone, self._denied = _gone(provider), _denied(provider)
+            self._take({"tools": {}, **provider})
+            self._made = {}
             for listener in self._on_load:
                 listener(provider)
             return made()
@@ -86,9 +85,9 @@ class Server:
 
     def _tool(self, name: str) -> Tool | None:
         known = self._load()
-        meta = known.get(name) or next(
-            (meta for meta in known.values() if meta.get("originalName") == name), None
-        )
+        meta = known.get(name)
+        if meta is None:
+            meta = next((one for one in known.values() if one["originalName"] == name), None)
         if meta is None:
             return None
         safe = meta["safeName"]
@@ -109,11 +108,8 @@ class Server:
         tool = self._tool(name) or self._extra(name)
         if tool is None:
             listed = names.choices(self._load(), "tools", name)
-            # With a name and no object, tracebacks don't add a "Did you mean" of their own to the
-            # one that is here.
-            raise AttributeError(
-                f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}", name=name, obj=None
-            )
+            said = f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}"
+            raise AttributeError(said, name=name, obj=None)  # with an obj there is a "Did you mean" too
         return tool
 
     def _since(self, name: str) -> str:
@@ -139,12 +135,9 @@ class Server:
     def __getitem__(self, name: str) -> Tool:
         tool = self._tool(name)
         if tool is None:
-            listed = names.choices(
-                (str(meta["originalName"]) for meta in self._load().values()), "tools", name
-            )
-            raise names.UnknownName(
-                f"server {self._name!r} has no tool {name!r}{self._since(name)}; {listed}"
-            )
+            listed = names.choices((meta["originalName"] for meta in self._load().values()), "tools", name)
+            said = f"server {self._name!r} has no tool {name!r}{self._since(name)}; {listed}"
+            raise names.UnknownName(said)
         return tool
 
     def __contains__(self, name: object) -> bool:
@@ -163,11 +156,9 @@ class Server:
         return sorted({*self._load(), "prompts", "resources"})
 
     def __repr__(self) -> str:
-        tools = (
-            "tools not asked for yet"
-            if self._known is None
-            else f"tools: {', '.join(sorted(self._known)) or 'none'}"
-        )
+        tools = "tools not asked for yet"
+        if self._known is not None:
+            tools = f"tools: {', '.join(sorted(self._known)) or 'none'}"
         return f"<server {self._name!r} as mcp_{self._alias}, {tools}>"
 
     @property
@@ -188,46 +179,18 @@ def described(safe: str, meta: wire.Frame) -> dict[str, Any]:
     return tool | {key: meta[key] for key in ("inputSchema", "outputSchema") if key in meta}
 
 
-def _tools(provider: Any) -> dict[str, wire.Frame]:
-    tools = provider.get("tools") if isinstance(provider, dict) else None
-    known = {}
-    for safe, meta in (tools if isinstance(tools, dict) else {}).items():
-        if isinstance(meta, dict):
-            known[safe] = {**meta, "safeName": safe, "originalName": meta.get("originalName") or safe}
-    return known
-
-
-def _gone(provider: Any) -> set[str]:
-    gone = provider.get("gone") if isinstance(provider, dict) else None
-    return {name for name in (gone if isinstance(gone, list) else []) if isinstance(name, str)}
-
-
-def _denied(provider: Any) -> dict[str, str]:
-    denied = provider.get("denied") if isinstance(provider, dict) else None
-    return {name: str(why) for name, why in (denied if isinstance(denied, dict) else {}).items()}
-
-
 class Servers(dict[str, Server]):
-    """The servers of the run by real name, and why others could not be made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.unusable: dict[str, str] = {}
+    """The servers of the run by real name."""
 
     def __missing__(self, name: str) -> Server:
         found = self.find(name)
-        if found is None and name in self.unusable:
-            raise names.UnknownName(f"server {name!r} can't be used in this run: {self.unusable[name]}")
         if found is None:
-            raise names.UnknownName(
-                f"no server {name!r} in this run; {names.choices(self, 'servers', str(name))}"
-            )
+            listed = names.choices(self, "servers", str(name))
+            raise names.UnknownName(f"no server {name!r} in this run; {listed}")
         return found
 
     def find(self, name: str) -> Server | None:
         """A server by its real name, its alias or mcp_<alias>."""
         if name in self:
             return self[name]
-        return next(
-            (server for server in self.values() if name in (server._alias, f"mcp_{server._alias}")), None
-        )
+        return next((one for one in self.values() if name in (one._alias, f"mcp_{one._alias}")), None)

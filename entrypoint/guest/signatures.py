@@ -1,6 +1,4 @@
-"""What a tool takes and gives, read from its declaration, which the bridge writes
-(entrypoint/stubs). It is parsed, never run.
-"""
+"""What a tool takes and gives, parsed from the declaration that the bridge writes."""
 
 from __future__ import annotations
 
@@ -47,9 +45,8 @@ class Declared:
         shown = [parameter.shown for parameter in self.parameters]
         if function.args.kwarg is not None:
             rest = function.args.kwarg
-            shown.append(
-                inspect.Parameter(rest.arg, inspect.Parameter.VAR_KEYWORD, annotation=_text(rest.annotation))
-            )
+            kind, annotation = inspect.Parameter.VAR_KEYWORD, _text(rest.annotation)
+            shown.append(inspect.Parameter(rest.arg, kind, annotation=annotation))
         self.signature = inspect.Signature(shown, return_annotation=_text(function.returns))
         self.annotations = {one.name: one.annotation for one in shown} | {"return": _text(function.returns)}
         said = ast.get_docstring(function) or ("" if meta.get("stub") else str(meta.get("description") or ""))

@@ -17,9 +17,7 @@ _write, _flush = io.BufferedWriter.write, io.BufferedWriter.flush  # looked up o
 
 
 class Unheld(io.BufferedWriter):
-    """Writes all of what it is given at once: nothing is lost at os._exit, a crash or a kill, and
-    the order holds.
-    """
+    """Writes all at once: nothing is lost at os._exit, a crash or a kill, and the order holds."""
 
     def write(self, data: Buffer, /) -> int:
         n = _write(self, data)

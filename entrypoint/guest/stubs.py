@@ -1,9 +1,7 @@
-"""The files in /ipc/servers: what each server's tools are, as Python declarations that code can
-look at.
+"""The files in /ipc/servers: each server's tools as Python declarations that code can read.
 
-The bridge writes them (entrypoint/stubs). A server that hasn't been started has a note instead
-until it is loaded, and opening the file loads it: by a wrapper around open, for an audit hook,
-which would see more, makes id() four times as slow.
+The bridge writes them (entrypoint/stubs). The file of a server that hasn't been started is a note,
+until it is opened. That is noticed by a wrapper of open: an audit hook makes id() four times as slow.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from guest.servers import Server
 
 DIR = "/ipc/servers"
 
-_ALIAS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 _NOT_YET = "# The tools of the MCP server %s, mcp_%s in code, are not known: it hasn't been asked yet.\n"
 _HOW = (
     "# runtime.load_server(%s) asks it, and so does open() with this file's whole path; their declarations"
@@ -41,7 +38,7 @@ class Files:
 
     def add(self, server: Server, provider: wire.Frame | None) -> None:
         """Takes a server up; provider is what the host said of it, with its tools or without."""
-        if not self._room or len(server._alias) > 200 or not _ALIAS.issuperset(server._alias):
+        if not self._room:
             return
         server._on_load.append(lambda loaded: self._put(server._alias, _text(server, loaded)))
         if server._known is None:
@@ -66,26 +63,19 @@ class Files:
         try:
             server._load()
         except Exception as e:
-            said = json.dumps(f"{type(e).__name__}: {e}"[:2000])
-            self._put(
-                server._alias,
-                _NOT_YET % (json.dumps(server._name), server._alias) + f"# It could not be asked: {said}\n",
-            )
+            why = json.dumps(f"{type(e).__name__}: {e}"[:2000])
+            said = _NOT_YET % (json.dumps(server._name), server._alias)
+            self._put(server._alias, f"{said}# It could not be asked: {why}\n")
             self._unknown[path] = server
 
 
 _open = builtins.open
-
 _os_open, _os_write, _os_close = os.open, os.write, os.close  # the code may put something else in their place
-
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 def _write(path: str, data: bytes) -> None:
-    """Makes a file of data.
-
-    It is done for each server of each run, on the way to the code, and open takes twice as long.
-    """
+    """Writes a file as quickly as can be: it is done for each server before the code runs."""
     fd = _os_open(path, _WRITING, 0o666)
     try:
         while data:

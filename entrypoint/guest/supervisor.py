@@ -1,6 +1,4 @@
-"""The supervisor: takes the descriptors to itself, forks the child that will run the code, and
-watches over it.
-"""
+"""The supervisor: forks the child that will run the code, and watches over it."""
 
 from __future__ import annotations
 
@@ -19,11 +17,9 @@ PRIVATE = 64  # where private descriptors begin, out of the way of code that clo
 
 
 def main(stdin: int, stdout: int) -> int:
-    """Serves one host on two descriptors, which are its own from then on, and gives the exit status
-    of the process.
+    """Serves one host on two descriptors, and returns the exit status of the process.
 
-    It is for a process of its own: descriptors 0 and 1 are redirected, system calls filtered, and a
-    child is forked.
+    The process is its own: 0 and 1 are redirected, system calls filtered, and a child is forked.
     """
     host_in, host_out = private(stdin), private(stdout)
     redirect(stdin, stdout)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from guest import results, wire
-from guest.calls import Request
+from guest.calls import Callback, Request
 from guest.link import Link
 
-if TYPE_CHECKING:
-    from guest.progress import Callback
+_ASYNC = 0x80 | 0x200  # CO_COROUTINE, CO_ASYNC_GENERATOR
 
 
 class Tool(Protocol):
-    """One tool of a server.
-
-    Call it with keyword arguments, or positional ones in the order of its parameters.
-    """
+    """A tool of a server, called with keyword arguments, or with positional ones in order."""
 
     __name__: str
     __doc__: str | None
@@ -54,18 +50,14 @@ class Maker:
             """The same tool with other options.
 
             timeout: seconds for one result to come; then the call is cancelled and ToolTimeout raised.
-            progress: progress(done, total, message) is called when the server reports how far it
-            is, in order, before the call
-            returns, and where the call was made: in its thread, or in its event loop. total and
-            message may be None. What it
-            raises is told on stderr, and the call goes on.
+            progress: progress(done, total, message) is called in order, before the call returns,
+            when the server reports how far it is, in the thread or event loop of the call. total
+            and message may be None. What it raises is told on stderr, and the call goes on.
             """
             if timeout is not None and not 0 < timeout < 1e9:
                 raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
             if progress is not None:
-                from guest.progress import check
-
-                check(progress)
+                _check(progress)
             return self.make(timeout, progress)
 
         made: Any = call
@@ -82,3 +74,14 @@ class Maker:
         value = results.value(frame.get("result"), self._server, self._name, self._typed, self._wrapped)
         self._seen = results.outline(value)
         return value
+
+
+def _check(callback: Callback) -> None:
+    """Raises TypeError for what can't be a callback."""
+    if not callable(callback):
+        kind = type(callback).__name__
+        raise TypeError(f"progress must be a function of progress, total and message, not {kind}")
+    if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _ASYNC:
+        raise TypeError(
+            "progress must be a plain function, not an async one: it is called while the call is awaited"
+        )

@@ -1,6 +1,4 @@
-"""The text of an uncaught exception: the code's own frames, with what libraries did below them in a
-line each.
-"""
+"""The text of an uncaught exception: the code's frames, and a line for those of libraries."""
 
 from __future__ import annotations
 
@@ -24,26 +22,15 @@ _OWN = (wire.GUEST_FILES, "/ipc/servers/", "mcp.servers.", "<mcp")
 
 
 def render(error: BaseException) -> tuple[str, int]:
-    """The text, and the line of the code where it was left for the last time, or can't be parsed; 0
-    when unknown.
-    """
-    if (
-        isinstance(error, SyntaxError)
-        and error.text is None
-        and error.filename == wire.USER_FILE
-        and error.lineno
-    ):
-        error.text = linecache.getline(
-            wire.USER_FILE, error.lineno
-        )  # errors that are found after parsing lack it
-    seen: set[int] = set()
-    cut = _shorten(error, seen)
-    told = traceback.TracebackException(
-        type(error), error, error.__traceback__, lookup_lines=False, compact=True
-    )
+    """The text, and the line where the code was left last or can't be parsed; 0 when unknown."""
+    if isinstance(error, SyntaxError) and error.text is None and error.filename == wire.USER_FILE:
+        # Errors that are found after parsing lack it.
+        error.text = linecache.getline(wire.USER_FILE, error.lineno or 0) or None
+    cut = _shorten(error, set())
+    trace = error.__traceback__
+    told = traceback.TracebackException(type(error), error, trace, lookup_lines=False, compact=True)
     line = _line(told)
-    seen.clear()
-    _reduce(told, seen)
+    _reduce(told)
     text = "".join(told.format()) + (f"[{cut:,} entries of deep recursion were left out]\n" if cut else "")
     if len(text) > MAX_CHARS:
         half = MAX_CHARS // 2
@@ -52,10 +39,9 @@ def render(error: BaseException) -> tuple[str, int]:
 
 
 def _shorten(error: BaseException | None, seen: set[int]) -> int:
-    """Takes the middle out of very long tracebacks all along the chain: recursion without a limit
-    has millions of entries.
+    """Takes the middle out of very long tracebacks along the chain, and returns how many entries.
 
-    Gives how many it took out.
+    Recursion without a limit has millions of them.
     """
     cut = 0
     while error is not None and id(error) not in seen:
@@ -88,9 +74,7 @@ def _entry(trace: TracebackType | None, n: int) -> TracebackType | None:
 
 
 class Stack(traceback.StackSummary):
-    """Formats the code's own frames as usual, each run of others as one line, and a very long stack
-    with a gap.
-    """
+    """Formats the code's frames as usual, each run of others as a line, and many with a gap."""
 
     def format(self, **options: object) -> list[str]:
         texts: list[str] = []
@@ -112,17 +96,15 @@ def _plain(frames: list[traceback.FrameSummary], options: dict[str, object]) -> 
 
 def _library(frames: list[traceback.FrameSummary], last: bool) -> str:
     names = list(dict.fromkeys(_package(frame.filename) for frame in frames))
-    count = f"{len(frames)} frame{'s' if len(frames) > 1 else ''}"
-    raised = (
-        f", raised in {_short(frames[-1].filename)}, line {frames[-1].lineno}, in {frames[-1].name}"
-        if last
-        else ""
-    )
-    return f"  [{count} of {', '.join(names[:3])}{raised}]\n"
+    text = f"{len(frames)} frame{'s' if len(frames) > 1 else ''} of {', '.join(names[:3])}"
+    if last:
+        text += f", raised in {_short(frames[-1].filename)}, line {frames[-1].lineno}, in {frames[-1].name}"
+    return f"  [{text}]\n"
 
 
-def _reduce(told: traceback.TracebackException, seen: set[int]) -> None:
+def _reduce(told: traceback.TracebackException) -> None:
     """Takes out the frames above the code, and the guest's own wherever they are, all along the chain."""
+    seen: set[int] = set()
     waiting: list[traceback.TracebackException | None] = [told]
     while waiting:
         one = waiting.pop()

@@ -1,7 +1,4 @@
-"""Arguments on their way to JSON.
-
-What JSON has no word for is converted by rule, or refused with its path.
-"""
+"""Arguments on their way to JSON: converted by rule, or refused with their path."""
 
 from __future__ import annotations
 
@@ -17,8 +14,7 @@ from guest.results import SerializationError
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1
 BYTES_MARK = "$base64"
-# values that a frame can hold, of two bytes at least; a map or a list counts as four, for its
-# memory
+# Values that a frame can hold, of two bytes at least. A map or a list counts as four.
 ROOM = wire.MAX_FRAME // 2
 
 
@@ -42,11 +38,9 @@ def dumps(plain: dict[str, Any]) -> bytes:
 
 
 def _plain(value: Any, path: str, above: tuple[int, ...], room: list[int]) -> Any:
-    """value as JSON has it: None, bool, str, finite float, int of 64 bits, list, dict with text as
-    keys.
+    """value as JSON has it: None, bool, str, finite float, int of 64 bits, list, dict of str.
 
-    JSON has no word for what is there twice: few lists that hold each other can stand for more than
-    there is memory.
+    room bounds it: a list that holds another one several times is written as often.
     """
     if value is None or value is True or value is False:
         return value
@@ -71,9 +65,8 @@ def _plain(value: Any, path: str, above: tuple[int, ...], room: list[int]) -> An
             raise _refused(path, "more values than a frame can hold", "send less at a time")
     if isinstance(value, dict):
         inner = (*above, id(value))
-        return {
-            _key(k, path): _plain(v, f"{path}.{k}" if path else str(k), inner, room) for k, v in value.items()
-        }
+        prefix = f"{path}." if path else ""
+        return {_key(k, path): _plain(v, f"{prefix}{k}", inner, room) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         inner = (*above, id(value))
         return [_plain(v, f"{path}[{i}]", inner, room) for i, v in enumerate(value)]
@@ -99,20 +92,16 @@ def _converted(value: Any, path: str) -> Any:
         return {field.name: getattr(value, field.name) for field in sys.modules["dataclasses"].fields(value)}
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         return value.item()
-    hint = (
-        "send .tolist()"
-        if hasattr(value, "tolist")
-        else "send a list" if isinstance(value, (set, frozenset)) else ""
-    )
-    raise _refused(
-        path, f"of type {type(value).__name__}", hint or "send a str, a number, a list or a dict instead"
-    )
+    hint = "send a str, a number, a list or a dict instead"
+    if hasattr(value, "tolist"):
+        hint = "send .tolist()"
+    elif isinstance(value, (set, frozenset)):
+        hint = "send a list"
+    raise _refused(path, f"of type {type(value).__name__}", hint)
 
 
 def _is_one_of(value: Any, module: str, *names: str) -> bool:
-    """Like isinstance, but a module that nobody has imported isn't imported for this: no value is
-    of its types.
-    """
+    """isinstance, without importing the module: while it isn't imported no value is of its types."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names))
 
@@ -129,9 +118,8 @@ def _text(text: str, path: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _refused(
-            path, "text with half of a surrogate pair", "repair it: s.encode('utf-8', 'replace').decode()"
-        ) from None
+        mend = "repair it: s.encode('utf-8', 'replace').decode()"
+        raise _refused(path, "text with half of a surrogate pair", mend) from None
     return text
 
 

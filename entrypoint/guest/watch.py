@@ -1,6 +1,4 @@
-"""What all processes of the container use together, where the engine bounds it not or the kernel's
-own count is wanted.
-"""
+"""What all processes of the container use, where the engine doesn't bound or count it."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import os
 INTERVAL = 0.1  # seconds between two looks
 TMPFS = ("/tmp", "/workspace", "/ipc", "/dev/shm")  # where code may write
 PID_MAX = 1 << 22  # processes that the kernel can have at the most
-INODE = 1024  # bytes of the kernel's that a file of tmpfs takes, be it empty
+INODE = 1024  # bytes of the kernel's that a file of tmpfs takes, even an empty one
 SMAPS_MAX = 4 << 20  # bytes of smaps that are read for one look, so that no number of mappings holds it up
 FLOOR = 256 << 20  # bytes that are to stay available on the machine, or a twentieth of all when that is more
 
@@ -26,9 +24,7 @@ _OOM_FILES = (
 
 
 def oom_kills() -> int:
-    """Processes of this cgroup that the kernel killed for want of memory, as far as that can be
-    seen from inside.
-    """
+    """Processes of this cgroup that the kernel killed when memory ended, as seen from inside."""
     for path in _OOM_FILES:
         for line in _read(path).splitlines():
             name, _, value = line.partition(" ")
@@ -44,11 +40,9 @@ def mapped() -> int:
 
 
 class Watch:
-    """Bounds memory (bytes: anonymous, shared, swapped, huge, in tmpfs) and the number of processes
-    and threads; 0 is no bound.
+    """Bounds memory (anonymous, shared, swapped, huge, in tmpfs) and the number of threads.
 
-    With a session only its processes count, else all that /proc shows and the container's own tmpfs
-    mounts.
+    0 is no bound. With a session only its processes count, and no tmpfs.
     """
 
     def __init__(self, memory: int, processes: int, session: int | None) -> None:
@@ -57,9 +51,7 @@ class Watch:
         self._floor = floor(memory, _fields(_read("/proc/meminfo")))
 
     def exceeded(self) -> tuple[str, str]:
-        """Which bound is passed just now, "memory", "processes" or "", and what there is to say of
-        it beyond that.
-        """
+        """The bound that is passed, "memory", "processes" or "", and what else is to be said."""
         if self._memory and 1024 * _fields(_read("/proc/meminfo")).get("MemAvailable", 1 << 60) < self._floor:
             return "memory", f"the machine had less than {self._floor >> 20} MiB of memory left"
         threads = used = 0
@@ -103,19 +95,15 @@ def _share(pid: str) -> int:
     """Bytes of one process, pages that it shares with others (after a fork, say) counted in parts."""
     fields = _fields(_read(f"/proc/{pid}/smaps_rollup"))
     if "Pss_Anon" not in fields:
-        fields = _fields(_read(f"/proc/{pid}/status"))
-        return _resident(fields)
+        return _resident(_fields(_read(f"/proc/{pid}/status")))
     return 1024 * sum(fields.get(name, 0) for name in _SHARES)
 
 
 def _resident(status: dict[str, int]) -> int:
-    """Bytes of one process in memory or in swap, but for files; gVisor tells only of all, shared
-    with others or not.
-    """
+    """Bytes of a process in memory or swap, without files; gVisor tells only all of them."""
     parts = [status[name] for name in ("RssAnon", "RssShmem") if name in status]
-    return 1024 * (
-        sum(parts if parts else [status.get("VmRSS", 0)]) + sum(status.get(name, 0) for name in _APART)
-    )
+    apart = sum(status.get(name, 0) for name in _APART)
+    return 1024 * (apart + (sum(parts) if parts else status.get("VmRSS", 0)))
 
 
 def tmpfs_mounts(mountinfo: str) -> list[str]:
@@ -129,11 +117,9 @@ def tmpfs_mounts(mountinfo: str) -> list[str]:
 
 
 def floor(memory: int, machine: dict[str, int]) -> int:
-    """Bytes of memory that must stay available, for a run that may use so much on a machine as
-    /proc/meminfo tells of it now.
+    """Bytes of memory that must stay available on a machine, by its /proc/meminfo.
 
-    Where the machine is small or busy this doesn't keep from the run what it may use; but some
-    always stays.
+    On a small or busy machine they are fewer, so that the run has the memory that it may use.
     """
     available = 1024 * machine.get("MemAvailable", 0)
     return min(max(FLOOR, 1024 * machine.get("MemTotal", 0) // 20), max(available - memory, available // 8))
@@ -149,19 +135,12 @@ def _used(mount: str) -> int:
 
 
 def _mapped_from(smaps: str, mounts: list[str]) -> int:
-    """Bytes of one process that are shared mappings of files below mounts.
-
-    Private ones may be copies, so they don't count.
-    """
-    size, ours = 0, False
+    """Bytes of a process that are shared mappings of files below mounts."""
+    size, ours, below = 0, False, tuple(f"{mount}/" for mount in mounts)
     for line in smaps.splitlines():
         fields = line.split(None, 5)
-        if fields and not fields[0].endswith(":"):  # a mapping begins
-            ours = (
-                len(fields) == 6
-                and fields[1].endswith("s")
-                and fields[5].startswith(tuple(f"{m}/" for m in mounts))
-            )
+        if fields and not fields[0].endswith(":"):  # a mapping begins; a private one may be a copy
+            ours = len(fields) == 6 and fields[1].endswith("s") and fields[5].startswith(below)
         elif ours and len(fields) > 1 and fields[0] == "Pss:":
             size += 1024 * int(fields[1])
     return size
@@ -183,10 +162,7 @@ def _fields(text: str) -> dict[str, int]:
 
 
 def _read(path: str, limit: int = 1 << 30) -> str:
-    """What a file holds, up to so many bytes.
-
-    It is done for each process at each look, and open takes three times as long.
-    """
+    """Up to limit bytes of a file. open takes three times as long, for each process and look."""
     parts = []
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -15,12 +15,9 @@ MAX_FRAME = 16 << 20  # bytes of one frame, line end included, each way
 HIGH_WATER = 1 << 20  # bytes waiting for the host above which nothing more is read from the child
 LINK_WATER = 1 << 20  # bytes waiting for the child above which nothing more is read from it
 TAKEN = 1 << 20  # bytes of results that the child has taken after which the host is told
-# bytes waiting for the child above which the run is ended; a host that minds `taken` sends less
-UNREAD_MAX = 64 << 20
+UNREAD_MAX = 64 << 20  # bytes waiting for the child that end the run; `taken` keeps a host from it
 MAX_CALLS = 1024  # calls that may wait for their result at a time; the next ones are held
-# bytes of those that are held, to see a tool_cancel behind them; the next ones wait in the socket
-HELD_MAX = 1 << 20
-PROGRESS_TEXT = 1000  # characters of the message of a progress
+HELD_MAX = 1 << 20  # bytes of those, to see a tool_cancel behind them; more wait in the socket
 AT_ONCE = 64  # lines that are written in one go; the kernel takes up to 1,024
 SILENCE = 20.0  # seconds without a frame of the host after which the guest ends itself
 
@@ -58,10 +55,7 @@ def decode(line: bytes) -> Frame | None:
 
 
 def call_id(line: bytes, beginning: bytes) -> str | None:
-    """The id of a call on a line that begins as CALL or RESULT does.
-
-    What follows it isn't looked at: it may be megabytes.
-    """
+    """The id of a call on a line that begins as CALL or RESULT does; the rest may be megabytes."""
     if not line.startswith(beginning):
         return None
     found, end, _ = line[len(beginning) : len(beginning) + 20].partition(b'",')
@@ -77,10 +71,7 @@ class Overlong(bytes):
 
 
 class Lines:
-    """Cuts a stream into lines without their ends.
-
-    A line above the limit is never held: it comes out as Overlong.
-    """
+    """Cuts a stream into lines without their ends. One above the limit comes out as Overlong."""
 
     KEPT = 256  # bytes kept of an overlong line
 
@@ -125,10 +116,7 @@ class Outbox:
         self.size += len(line)
 
     def flush(self) -> None:
-        """Writes what can be written now, as much of it at once as there is.
-
-        Raises OSError when the other end is gone.
-        """
+        """Writes what can be written now. Raises OSError when the other end is gone."""
         while self._queue:
             try:
                 n = os.writev(self.fd, [*islice(self._queue, AT_ONCE)])

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from functools import cache
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
@@ -33,7 +34,7 @@ def sources() -> dict[str, str]:
 
 def payload(modules: dict[str, str]) -> bytes:
     """What a guest is sent before any frame, with compiled code as the bridge sends it."""
-    texts, boot = json.dumps(modules).encode(), modules["boot"].encode()
+    texts, boot = zlib.compress(json.dumps(modules).encode()), modules["boot"].encode()
     code = MAGIC_NUMBER + marshal.dumps({name: _code(name, text) for name, text in modules.items()})
     return b"%d %d %d\n%s%s%s" % (len(boot), len(texts), len(code), boot, texts, code)
 
@@ -158,6 +159,20 @@ class Guest:
             if frame["type"] == kind:
                 return frames
 
+    def played(self, answer: Callable[[Frame], Frame]) -> list[Frame]:
+        """All frames up to done. answer gives the fields of the tool_result for a tool_call."""
+        frames: list[Frame] = []
+        while not frames or frames[-1]["type"] != "done":
+            frame = self.read()
+            assert frame is not None, f"no done after {frames[-3:]}: {self.errors()}"
+            assert len(frames) < 10_000, "the program doesn't end"
+            frames.append(frame)
+            if frame["type"] == "tool_call":
+                self.send({"type": "tool_result", "callId": frame["callId"], **answer(frame)})
+        assert self.read() is None, "a frame after done"
+        assert self.status() == 0, self.errors()
+        return frames
+
     def status(self) -> int:
         """Waits for the end of the process."""
         return self.process.wait(PATIENCE)
@@ -233,13 +248,4 @@ def run(
     """Runs code in a guest of its own. answer(frame) gives the tool_result's fields for a tool_call."""
     with Guest(changed, python) as guest:
         guest.execute(code, providers, **options)
-        frames: list[Frame] = []
-        while not frames or frames[-1]["type"] != "done":
-            frame = guest.read()
-            assert frame is not None, f"no done after {frames[-3:]}: {guest.errors()}"
-            frames.append(frame)
-            if frame["type"] == "tool_call":
-                guest.send({"type": "tool_result", "callId": frame["callId"], **answer(frame)})
-        assert guest.read() is None, "a frame after done"
-        assert guest.status() == 0, guest.errors()
-    return Ran(frames)
+        return Ran(guest.played(answer))

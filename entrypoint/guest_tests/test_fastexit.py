@@ -18,7 +18,7 @@ class Ending(unittest.TestCase):
     def ended(self, body: Callable[[], object]) -> tuple[int, int]:
         """Runs body in a fork until it has ended.
 
-        Gives its process group and a pipe that ends when nobody has its open files.
+        Gives its process group and a pipe that ends when no process has its open files.
         """
         reads, writes = os.pipe()
         pid = os.fork()
@@ -40,7 +40,7 @@ class Ending(unittest.TestCase):
 
     def test_the_other_process_is_there_when_the_process_has_ended_and_can_be_killed(self) -> None:
         group, reads = self.ended(lambda: FastExit().prepare())
-        os.killpg(group, signal.SIGKILL)  # there would be nobody
+        os.killpg(group, signal.SIGKILL)  # fails if there is none
         self.assert_ends(reads)
 
     def test_the_other_process_ends_by_itself(self) -> None:

@@ -32,8 +32,8 @@ class Files(unittest.TestCase):
             guest.send(piece("ü b.txt", b"one"))
             guest.send(piece("empty", b""))
             code = (
-                f"import os\nprint(sorted((n, os.path.getsize(f'{base}/in/{{n}}')) for n in"
-                f" os.listdir('{base}/in')))"
+                "import os\n"
+                f"print(sorted((n, os.path.getsize(f'{base}/in/{{n}}')) for n in os.listdir('{base}/in')))"
             )
             guest.execute(code)
             frames = guest.until("done")

@@ -98,16 +98,7 @@ def ran(code: str, server: Server) -> Ran:
     """Runs code with a server whose tools aren't known before it is touched."""
     with tempfile.TemporaryDirectory() as folder, Guest(cwd=folder) as guest:
         guest.execute(code, [{"name": server.name, "alias": server.name, "description": "", "tools": None}])
-        frames: list[Frame] = []
-        while not frames or frames[-1]["type"] != "done":
-            frame = guest.read()
-            assert frame is not None, guest.errors()
-            frames.append(frame)
-            assert len(frames) < 300, "the program doesn't end"
-            if frame["type"] == "tool_call":
-                guest.send({"type": "tool_result", "callId": frame["callId"], **server(frame)})
-        assert guest.read() is None, "a frame after done"
-    return Ran(frames)
+        return Ran(guest.played(server))
 
 
 def handed_over(done: Ran) -> str:

@@ -12,8 +12,8 @@ import unittest
 from guest_tests.host import Frame, Guest, Ran, provider, run, text
 
 LINK = (
-    "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if"
-    " os.path.exists('/proc/self/fd/' + n))\n"
+    "import os, json\n"
+    "link = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n))\n"
 )
 
 
@@ -35,7 +35,8 @@ class Forging(unittest.TestCase):
         self.assertEqual((ran.wait, ran.stdout), ({"exited": True, "status": 5}, ""))
 
     def test_a_claim_makes_no_success(self) -> None:
-        claim = '{"type":"claim","error":{"code":"timeout","message":"m","type":"T","line":-1,"traceback":7,"ok":true}}'
+        error = '"code":"timeout","message":"m","type":"T","line":-1,"traceback":7,"ok":true'
+        claim = f'{{"type":"claim","error":{{{error}}}}}'
         forge = LINK + f"os.write(link, b'{claim}\\n' * 3)\n"
         ran = run(
             forge + "os._exit(0)"
@@ -96,10 +97,8 @@ class Breaking(unittest.TestCase):
     def test_descriptors_closed_or_replaced(self) -> None:
         for code in (
             "import os; os.closerange(0, 1000); os._exit(6)",
-            (
-                "import os\nn = os.open('/dev/null', 2)\nfor fd in range(3, 200):\n    os.dup2(n,"
-                " fd)\nos._exit(6)"
-            ),
+            "import os\nn = os.open('/dev/null', 2)\nfor fd in range(3, 200):\n    os.dup2(n, fd)\n"
+            "os._exit(6)",
             "import os\nfor fd in range(200):\n    if fd != 1: os.dup2(1, fd)\nos._exit(6)",
         ):
             with self.subTest(code):
@@ -207,7 +206,7 @@ class Flooding(unittest.TestCase):
             guest.until("output")
             guest.send(
                 {"type": "ping", "n": 1}
-            )  # with nobody reading, what the supervisor holds stays bounded
+            )  # while nothing is read, what the supervisor holds stays bounded
             frames = guest.until("pong")
             self.assertLess(sum(len(frame.get("text", "")) for frame in frames), 8 << 20)
             guest.send({"type": "cancel", "id": "run-1"})
@@ -230,7 +229,7 @@ class Flooding(unittest.TestCase):
             guest.send({"type": "cancel", "id": "run-1"})
             self.assertEqual(Ran(guest.until("done")).wait["killed"], "cancel")
 
-    def test_results_that_nobody_reads(self) -> None:
+    def test_results_that_are_not_read(self) -> None:
         line = '{"type":"tool_call","callId":"%d","providerName":"p","safeToolName":"t"}\\n'
         with Guest() as guest:
             guest.execute(
@@ -279,8 +278,8 @@ class Flooding(unittest.TestCase):
         with Guest() as guest:
             line = '{"type":"tool_call","callId":"%d","providerName":"p","safeToolName":"t"}\\n'
             code = (
-                f"for n in range(1, 7): os.write(link, b'{line}' %"
-                " n)\nos.close(link)\nprint('closed')\nimport time\ntime.sleep(1000)"
+                f"for n in range(1, 7): os.write(link, b'{line}' % n)\nos.close(link)\nprint('closed')\n"
+                "import time\ntime.sleep(1000)"
             )
             guest.execute(LINK + code)
             kinds = [frame["type"] for _ in range(9) if (frame := guest.read())]
@@ -290,7 +289,7 @@ class Flooding(unittest.TestCase):
             guest.send({"type": "cancel", "id": "run-1"})
             self.assertEqual(Ran(guest.until("done")).wait["killed"], "cancel")
 
-    def test_refusals_that_nobody_reads(self) -> None:
+    def test_refusals_that_are_not_read(self) -> None:
         line = '{"type":"tool_call","callId":"%d"}\\n'
         with Guest() as guest:
             guest.execute(

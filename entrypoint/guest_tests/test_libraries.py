@@ -1,5 +1,5 @@
 """The libraries that test_display.py has made-up ones of, as they really are:
-scripts/python-libraries installs them.
+test/python installs them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ from guest_tests.host import HERE, Ran, run
 from guest_tests.test_display import files
 
 PYTHON = HERE.parent / ".cache" / "python" / "bin" / "python3"
-MISSING = (
-    "there are no real matplotlib, Pillow and pandas in .cache/python: scripts/python-libraries installs them"
-    " from PyPI"
-)
+MISSING = "there are no real matplotlib, Pillow and pandas in .cache/python: test/python installs them"
 
 
 def size(png: bytes) -> tuple[int, int]:
@@ -36,8 +33,8 @@ class Libraries(unittest.TestCase):
 
     def test_open_figures_are_shown_at_the_end(self) -> None:
         ran = self.run_real(
-            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.figure()\nplt.bar([1],"
-            " [2])\nprint('done')"
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.figure()\nplt.bar([1], [2])\n"
+            "print('done')"
         )
         self.assertEqual(list(files(ran)), ["figure-1.png", "figure-1-2.png"])
         for kind, data in files(ran).values():
@@ -48,8 +45,8 @@ class Libraries(unittest.TestCase):
     def test_show(self) -> None:
         """plt.show() shows them there and then, each once, and doesn't warn."""
         ran = self.run_real(
-            "import matplotlib.pyplot as plt\nplt.plot([1,"
-            " 2])\nplt.show()\nprint(plt.get_fignums())\nplt.plot([3])\nplt.show()"
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint(plt.get_fignums())\n"
+            "plt.plot([3])\nplt.show()"
         )
         self.assertEqual(
             (list(files(ran)), ran.stdout, ran.stderr), (["figure-1.png", "figure-1-2.png"], "[]\n", "")
@@ -98,10 +95,12 @@ class Libraries(unittest.TestCase):
 
     def test_pictures(self) -> None:
         ran = self.run_real(
-            "from PIL import Image\nfor mode in ('1', 'L', 'LA', 'P', 'RGB', 'RGBA', 'CMYK', 'YCbCr', 'HSV',"
-            " 'I', 'F', 'I;16', 'La', 'RGBa'):\n    display(Image.new(mode, (3, 2)))\nsave_artifact('x.jpg',"
-            " Image.new('RGBA', (4, 4)))\nsave_artifact('x.webp', Image.new('L', (4, 4)))\nimport io\nb ="
-            " io.BytesIO(); Image.new('RGB', (5, 6)).save(b, 'PNG')\nImage.open(b)"
+            "from PIL import Image\n"
+            "for mode in ('1', 'L', 'LA', 'P', 'RGB', 'RGBA', 'CMYK', 'YCbCr', 'HSV', 'I', 'F', 'I;16', "
+            "'La', 'RGBa'):\n"
+            "    display(Image.new(mode, (3, 2)))\nsave_artifact('x.jpg', Image.new('RGBA', (4, 4)))\n"
+            "save_artifact('x.webp', Image.new('L', (4, 4)))\nimport io\n"
+            "b = io.BytesIO(); Image.new('RGB', (5, 6)).save(b, 'PNG')\nImage.open(b)"
         )
         found = list(files(ran).items())
         self.assertEqual(len(found), 17)
@@ -113,9 +112,9 @@ class Libraries(unittest.TestCase):
 
     def test_tables(self) -> None:
         ran = self.run_real(
-            "import pandas as pd\ndf = pd.DataFrame({f'column{n}': range(3) for n in"
-            " range(20)})\ndisplay(df['column1'])\nsave_artifact('t.csv',"
-            " df[['column0']])\nsave_artifact('t.json', df[['column0']])\ndf"
+            "import pandas as pd\ndf = pd.DataFrame({f'column{n}': range(3) for n in range(20)})\n"
+            "display(df['column1'])\nsave_artifact('t.csv', df[['column0']])\n"
+            "save_artifact('t.json', df[['column0']])\ndf"
         )
         self.assertTrue(
             ran.stdout.startswith("0    0\n1    1\n2    2\nName: column1, dtype: int64\n"), ran.stdout

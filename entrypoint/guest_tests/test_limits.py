@@ -17,8 +17,8 @@ MIB = 1 << 20
 class Rlimits(unittest.TestCase):
     def test_set_before_any_code(self) -> None:
         code = (
-            "import resource as r\nprint([r.getrlimit(n) for n in (r.RLIMIT_NOFILE, r.RLIMIT_FSIZE,"
-            " r.RLIMIT_CORE)])"
+            "import resource as r\n"
+            "print([r.getrlimit(n) for n in (r.RLIMIT_NOFILE, r.RLIMIT_FSIZE, r.RLIMIT_CORE)])"
         )
         ran = run(code, rlimits={"nofile": 200, "fsize": 4096})
         self.assertEqual(ran.stdout, "[(200, 200), (4096, 4096), (0, 0)]\n")
@@ -40,10 +40,12 @@ class Rlimits(unittest.TestCase):
 
     def test_no_limit_can_be_raised(self) -> None:
         code = (
-            "import resource as r\nraised = []\nfor n in (r.RLIMIT_NOFILE, r.RLIMIT_NPROC, r.RLIMIT_CORE,"
-            " r.RLIMIT_MEMLOCK, r.RLIMIT_MSGQUEUE, r.RLIMIT_AS):\n    for limits in ((1 << 40, 1 << 40), (-1,"
-            " -1)):\n        try: r.setrlimit(n, limits); raised.append(n)\n        except (ValueError,"
-            " OSError): pass\nprint(raised)"
+            "import resource as r\nraised = []\n"
+            "for n in (r.RLIMIT_NOFILE, r.RLIMIT_NPROC, r.RLIMIT_CORE, r.RLIMIT_MEMLOCK, r.RLIMIT_MSGQUEUE, "
+            "r.RLIMIT_AS):\n"
+            "    for limits in ((1 << 40, 1 << 40), (-1, -1)):\n"
+            "        try: r.setrlimit(n, limits); raised.append(n)\n"
+            "        except (ValueError, OSError): pass\nprint(raised)"
         )
         ran = run(code, rlimits={"nofile": 200, "nproc": 5000, "as": 256 * MIB})
         self.assertEqual(ran.stdout, "[]\n" if os.geteuid() or os.environ.get("GUEST_UNDER") else ran.stdout)
@@ -85,7 +87,7 @@ class Rlimits(unittest.TestCase):
     def test_a_limit_that_there_is_not(self) -> None:
         ran = run("print('never')", rlimits={"heads": 1})
         self.assertEqual((ran.error["code"], ran.stdout), ("internal_error", ""))
-        self.assertIn("'heads'", ran.error["message"])
+        self.assertIn("RLIMIT_HEADS", ran.error["message"])
 
     def test_memory_error(self) -> None:
         for code in (
@@ -103,8 +105,10 @@ class Rlimits(unittest.TestCase):
 
     def test_threads_have_room_under_it(self) -> None:
         ran = run(
-            "import threading, time\nts = [threading.Thread(target=lambda: ([object() for _ in range(1000)],"
-            " time.sleep(0.3))) for _ in range(50)]\nfor t in ts: t.start()\nprint('started')",
+            "import threading, time\n"
+            "ts = [threading.Thread(target=lambda: ([object() for _ in range(1000)], time.sleep(0.3))) for "
+            "_ in range(50)]\n"
+            "for t in ts: t.start()\nprint('started')",
             rlimits={"as": 256 * MIB},
         )
         self.assertEqual((ran.ok, ran.stdout), (True, "started\n"), ran.error)
@@ -145,8 +149,8 @@ class Watching(unittest.TestCase):
     @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "the tmpfs mounts are a container's")
     def test_files_in_tmpfs(self) -> None:
         fill = (
-            "import time\nfor d in ('/tmp', '/workspace', '/dev/shm'): open(d + '/f', 'wb').write(bytes(40 <<"
-            " 20))\n"
+            "import time\n"
+            "for d in ('/tmp', '/workspace', '/dev/shm'): open(d + '/f', 'wb').write(bytes(40 << 20))\n"
         )
         ran = run(fill + "time.sleep(1000)", watch={"memoryBytes": 100 * MIB})
         self.assertEqual(ran.wait.get("killed"), "memory")
@@ -163,9 +167,9 @@ class Watching(unittest.TestCase):
     @unittest.skipUnless(os.environ.get("GUEST_UNDER"), "the tmpfs mounts are a container's")
     def test_mapped_files_of_tmpfs_count_once(self) -> None:
         code = (
-            "from multiprocessing import shared_memory\nimport time\nm ="
-            " shared_memory.SharedMemory(create=True, size=55 << 20)\nm.buf[:] = bytes(55 <<"
-            " 20)\ntime.sleep(%s)\nm.close(); m.unlink()"
+            "from multiprocessing import shared_memory\nimport time\n"
+            "m = shared_memory.SharedMemory(create=True, size=55 << 20)\nm.buf[:] = bytes(55 << 20)\n"
+            "time.sleep(%s)\nm.close(); m.unlink()"
         )
         ran = run(code % 0.5, watch={"memoryBytes": 180 * MIB})
         self.assertTrue(ran.ok, ran.error)
@@ -197,10 +201,11 @@ class Watching(unittest.TestCase):
 
     def test_what_is_mapped_from_tmpfs(self) -> None:
         maps = (
-            "7f00-7f01 rw-s 00000000 00:18 5 /dev/shm/a b (deleted)\nSize: 8 kB\nPss: 4 kB\nPss_Dirty: 4"
-            " kB\nVmFlags: rd\n7f01-7f02 rw-p 00000000 00:18 5 /dev/shm/private\nPss: 100 kB\n7f02-7f03 rw-s"
-            " 00000000 00:01 6 /dev/zero (deleted)\nPss: 1000 kB\n7f03-7f04 rw-p 00000000 00:00 0 \nPss:"
-            " 10000 kB\n7f04-7f05 rw-s 00000000 00:18 7 /dev/shm/b\nPss: 16 kB\nPss:"
+            "7f00-7f01 rw-s 00000000 00:18 5 /dev/shm/a b (deleted)\nSize: 8 kB\nPss: 4 kB\n"
+            "Pss_Dirty: 4 kB\nVmFlags: rd\n7f01-7f02 rw-p 00000000 00:18 5 /dev/shm/private\nPss: 100 kB\n"
+            "7f02-7f03 rw-s 00000000 00:01 6 /dev/zero (deleted)\nPss: 1000 kB\n"
+            "7f03-7f04 rw-p 00000000 00:00 0 \nPss: 10000 kB\n7f04-7f05 rw-s 00000000 00:18 7 /dev/shm/b\n"
+            "Pss: 16 kB\nPss:"
         )
         self.assertEqual(watch._mapped_from(maps, ["/tmp", "/dev/shm"]), 20 << 10)
 
@@ -216,12 +221,15 @@ class Watching(unittest.TestCase):
             "    try: os.setpriority(os.PRIO_PROCESS, pid, base)\n    except OSError: print('for good')"
         )
         bounds: tuple[dict[str, int], ...] = ({"memoryBytes": 500 * MIB}, {"processes": 50})
+        more = min(10, 19 - os.getpriority(os.PRIO_PROCESS, 0))
         able = os.geteuid() == 0 and not os.environ.get(
             "GUEST_UNDER"
         )  # root outside of a container has the capability
         for watched in bounds:
             ran = run(code, watch=watched)
-            self.assertEqual(ran.stdout, "10 (0, 0)\n10\n" + ("" if able else "for good\n" * 2), ran.error)
+            self.assertEqual(
+                ran.stdout, f"{more} (0, 0)\n{more}\n" + ("" if able else "for good\n" * 2), ran.error
+            )
         for unwatched in ({}, {"memoryBytes": 0, "processes": 0}):
             self.assertEqual(run(code, watch=unwatched).stdout, "0 (0, 0)\n0\n", unwatched)
 
@@ -230,8 +238,8 @@ class Watching(unittest.TestCase):
             "Threads:\t1\nRssAnon:\t8 kB\nRssShmem:\t4 kB\nVmSwap:\t{swap} kB\nHugetlbPages:\t{huge} kB\n"
         )
         rollup = (
-            "Pss_Anon: 8 kB\nPss_Shmem: 4 kB\nSwap: 90000 kB\nSwapPss: {swap} kB\nPrivate_Hugetlb: {huge}"
-            " kB\n"
+            "Pss_Anon: 8 kB\nPss_Shmem: 4 kB\nSwap: 90000 kB\nSwapPss: {swap} kB\n"
+            "Private_Hugetlb: {huge} kB\n"
         )
         for swap, huge, want in (
             (0, 0, ""),
@@ -280,80 +288,29 @@ class Watching(unittest.TestCase):
     def test_processes(self) -> None:
         for code in (
             "import os, time\nwhile os.fork(): time.sleep(0.001)\ntime.sleep(1000)",
-            (
-                "import threading as t, time\nwhile 1:\n    t.Thread(target=time.sleep,"
-                " args=(1000,)).start()\n    time.sleep(0.001)"
-            ),
+            "import threading as t, time\nwhile 1:\n    t.Thread(target=time.sleep, args=(1000,)).start()\n"
+            "    time.sleep(0.001)",
         ):
             with self.subTest(code):
                 ran = run(code, watch={"processes": 20})
                 self.assertEqual((ran.wait["killed"], ran.error["code"]), ("processes", "runtime_error"))
 
 
+DENIED_X86_64 = (
+    101, 165, 272, 321, 425, 29, 30, 64, 68, 154, 162, 179, 237, 238, 240, 278, 300, 301, 303, 306, 319,
+    443, 447, 450,
+)  # fmt: skip
+DENIED_AARCH64 = (
+    117, 40, 97, 280, 425, 194, 196, 190, 186, 60, 75, 81, 180, 235, 237, 262, 263, 264, 267, 279, 443,
+    447, 450,
+)  # fmt: skip
+
+
 class Confinement(unittest.TestCase):
     def test_programs(self) -> None:
         for machine, arch, denied, allowed in (
-            (
-                "x86_64",
-                0xC000003E,
-                (
-                    101,
-                    165,
-                    272,
-                    321,
-                    425,
-                    29,
-                    30,
-                    64,
-                    68,
-                    154,
-                    162,
-                    179,
-                    237,
-                    238,
-                    240,
-                    278,
-                    300,
-                    301,
-                    303,
-                    306,
-                    319,
-                    443,
-                    447,
-                    450,
-                ),
-                (0, 1, 39, 56, 202, 31, 67),
-            ),
-            (
-                "aarch64",
-                0xC00000B7,
-                (
-                    117,
-                    40,
-                    97,
-                    280,
-                    425,
-                    194,
-                    196,
-                    190,
-                    186,
-                    60,
-                    75,
-                    81,
-                    180,
-                    235,
-                    237,
-                    262,
-                    263,
-                    264,
-                    267,
-                    279,
-                    443,
-                    447,
-                    450,
-                ),
-                (63, 64, 172, 220, 98, 195, 197),
-            ),
+            ("x86_64", 0xC000003E, DENIED_X86_64, (0, 1, 39, 56, 202, 31, 67)),
+            ("aarch64", 0xC00000B7, DENIED_AARCH64, (63, 64, 172, 220, 98, 195, 197)),
         ):
             program = confine.program(machine)
             assert program is not None
@@ -405,11 +362,13 @@ class Confinement(unittest.TestCase):
     @unittest.skipUnless(platform.machine() == "x86_64" and os.name == "posix", "uses numbers of x86_64")
     def test_in_force(self) -> None:
         code = (
-            "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\ncalls = dict.fromkeys((101, 165, 250, 298,"
-            " 310, 321, 323, 425), 1) | {272: 0x10000000, 56: 0x10000011}\nfor call, arg in calls.items():\n "
-            "   ctypes.set_errno(0)\n    print(c.syscall(call, arg, 0, 0, 0, 0), ctypes.get_errno())\nimport"
-            " subprocess, threading\nt = threading.Thread(target=print, args=['thread']); t.start();"
-            " t.join()\nx = subprocess.run(['grep', '^Seccomp:', '/proc/self/status'])"
+            "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\n"
+            "calls = dict.fromkeys((101, 165, 250, 298, 310, 321, 323, 425), 1) | {272: 0x10000000, 56: "
+            "0x10000011}\n"
+            "for call, arg in calls.items():\n    ctypes.set_errno(0)\n"
+            "    print(c.syscall(call, arg, 0, 0, 0, 0), ctypes.get_errno())\nimport subprocess, threading\n"
+            "t = threading.Thread(target=print, args=['thread']); t.start(); t.join()\n"
+            "x = subprocess.run(['grep', '^Seccomp:', '/proc/self/status'])"
         )
         ran = run(code)
         self.assertEqual(ran.stdout, "-1 1\n" * 10 + "thread\nSeccomp:\t2\n")
@@ -417,26 +376,30 @@ class Confinement(unittest.TestCase):
 
     def test_the_supervisor_is_left_alone(self) -> None:
         code = (
-            "import os, resource\ndef own(pid):\n    return [lambda: os.sched_setaffinity(pid,"
-            " os.sched_getaffinity(0)), lambda: resource.prlimit(pid, 7),\n        lambda:"
-            " os.sched_setscheduler(pid, 0, os.sched_param(0)),\n        lambda: os.sched_setparam(pid,"
-            " os.sched_param(0)),\n        lambda: os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(0,"
-            " 0))]\ndenied = 0\nfor call in own(1) + [lambda: os.setpriority(os.PRIO_PGRP, 0, 19), lambda:"
-            " os.setpriority(os.PRIO_USER, 0, 19)]:\n    try: call()\n    except PermissionError: denied +="
-            " 1\nfor call in own(0) + own(os.getpid()): call()\nprint(denied, os.nice(1) > 0)"
+            "import os, resource\ndef own(pid):\n"
+            "    return [lambda: os.sched_setaffinity(pid, os.sched_getaffinity(0)), lambda: "
+            "resource.prlimit(pid, 7),\n"
+            "        lambda: os.sched_setscheduler(pid, 0, os.sched_param(0)),\n"
+            "        lambda: os.sched_setparam(pid, os.sched_param(0)),\n"
+            "        lambda: os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(0, 0))]\ndenied = 0\n"
+            "for call in own(1) + [lambda: os.setpriority(os.PRIO_PGRP, 0, 19), lambda: "
+            "os.setpriority(os.PRIO_USER, 0, 19)]:\n"
+            "    try: call()\n    except PermissionError: denied += 1\n"
+            "for call in own(0) + own(os.getpid()): call()\nprint(denied, os.nice(1) > 0)"
         )
         ran = run(code)
         self.assertEqual(ran.stdout, "7 True\n", ran.error)
 
     def test_no_memory_that_nothing_counts(self) -> None:
         code = (
-            "import ctypes, os, socket\nlibc = ctypes.CDLL(None, use_errno=True)\ntry:"
-            " print(os.memfd_create('x'))\nexcept PermissionError: print('memfd')\nfor name, args in"
-            " ('shmget', (0, 4096, 0)), ('semget', (0, 1, 0)), ('msgget', (0, 0)):\n    print(getattr(libc,"
-            " name)(*args), ctypes.get_errno())\nfor family, protocol in (17, 0), (38, 0), (40, 0), (16, 4),"
-            " (16, 9), (16, 12), (16, 21):\n    try: socket.socket(family, socket.SOCK_RAW, protocol)\n   "
-            " except PermissionError: print(family, protocol)\n_ = socket.socket(socket.AF_NETLINK,"
-            " socket.SOCK_RAW, 0)"
+            "import ctypes, os, socket\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+            "try: print(os.memfd_create('x'))\nexcept PermissionError: print('memfd')\n"
+            "for name, args in ('shmget', (0, 4096, 0)), ('semget', (0, 1, 0)), ('msgget', (0, 0)):\n"
+            "    print(getattr(libc, name)(*args), ctypes.get_errno())\n"
+            "for family, protocol in (17, 0), (38, 0), (40, 0), (16, 4), (16, 9), (16, 12), (16, 21):\n"
+            "    try: socket.socket(family, socket.SOCK_RAW, protocol)\n"
+            "    except PermissionError: print(family, protocol)\n"
+            "_ = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)"
         )
         families = "17 0\n38 0\n40 0\n16 4\n16 9\n16 12\n16 21\n"
         ran = run(code)
@@ -444,32 +407,38 @@ class Confinement(unittest.TestCase):
 
     def test_modules_of_python_work(self) -> None:
         code = (
-            "import asyncio, ctypes, multiprocessing as mp, os, socket, subprocess, sys, tempfile,"
-            " threading\nfrom concurrent.futures import ProcessPoolExecutor\nfrom multiprocessing import"
-            " shared_memory\nfork = mp.get_context('fork')\nm = shared_memory.SharedMemory(create=True,"
-            " size=4096)\ndef put(q, v, e, a):\n    with v.get_lock(): v.value += 1\n    m.buf[0] = 7; a[0] ="
-            " 5; q.put('queue'); e.set()\nq, v, e, a = fork.Queue(), fork.Value('i', 1), fork.Event(),"
-            " fork.Array('d', 100)\np = fork.Process(target=put, args=(q, v, e, a)); p.start();"
-            " print(q.get(), e.wait(5)); p.join()\nprint(v.value, m.buf[0], a[0], p.exitcode); m.close();"
-            " m.unlink()\nwith fork.Pool(2) as pool: print(pool.map(abs, [-1, -2]))\nwith"
-            " ProcessPoolExecutor(2, mp_context=mp.get_context('spawn')) as pool: print(list(pool.map(abs,"
-            " [-3])))\nwith mp.get_context('forkserver').Manager() as manager:"
-            " print(manager.dict(a=1).copy())\nasync def main():\n    p = await"
-            " asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)\n    print((await"
-            " p.communicate(b'cat'))[0])\n    async def echo(r, w): w.write(await r.read(4)); w.close()\n   "
-            " s = await asyncio.start_unix_server(echo, path := tempfile.mktemp())\n    r, w = await"
-            " asyncio.open_unix_connection(path); w.write(b'unix'); print(await r.read(4))\n    w.close();"
-            " s.close()\n    s = await asyncio.start_server(echo, '127.0.0.1', 0)\n    r, w = await"
-            " asyncio.open_connection(*s.sockets[0].getsockname())\n    w.write(b'inet'); print(await"
-            " r.read(4)); w.close(); s.close()\nasyncio.run(main())\na, b = socket.socketpair();"
-            " a.send(b'pair'); print(b.recv(4))\nprint(subprocess.run(['echo', 'sh'], capture_output=True,"
-            " preexec_fn=lambda: os.nice(2)).stdout)\nf = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda"
-            " n: n + 1)\nprint(f(1), os.cpu_count() > 0, len(socket.if_nameindex()) > 0)"
+            "import asyncio, ctypes, multiprocessing as mp, os, socket, subprocess, sys, tempfile, "
+            "threading\n"
+            "from concurrent.futures import ProcessPoolExecutor\nfrom multiprocessing import shared_memory\n"
+            "fork = mp.get_context('fork')\nm = shared_memory.SharedMemory(create=True, size=4096)\n"
+            "def put(q, v, e, a):\n    with v.get_lock(): v.value += 1\n"
+            "    m.buf[0] = 7; a[0] = 5; q.put('queue'); e.set()\n"
+            "q, v, e, a = fork.Queue(), fork.Value('i', 1), fork.Event(), fork.Array('d', 100)\n"
+            "p = fork.Process(target=put, args=(q, v, e, a)); p.start(); print(q.get(), e.wait(5)); "
+            "p.join()\n"
+            "print(v.value, m.buf[0], a[0], p.exitcode); m.close(); m.unlink()\n"
+            "with fork.Pool(2) as pool: print(pool.map(abs, [-1, -2]))\n"
+            "with ProcessPoolExecutor(2, mp_context=mp.get_context('spawn')) as pool: "
+            "print(list(pool.map(abs, [-3])))\n"
+            "with mp.get_context('forkserver').Manager() as manager: print(manager.dict(a=1).copy())\n"
+            "async def main():\n    p = await asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)\n"
+            "    print((await p.communicate(b'cat'))[0])\n"
+            "    async def echo(r, w): w.write(await r.read(4)); w.close()\n"
+            "    s = await asyncio.start_unix_server(echo, path := tempfile.mktemp())\n"
+            "    r, w = await asyncio.open_unix_connection(path); w.write(b'unix'); print(await r.read(4))\n"
+            "    w.close(); s.close()\n    s = await asyncio.start_server(echo, '127.0.0.1', 0)\n"
+            "    r, w = await asyncio.open_connection(*s.sockets[0].getsockname())\n"
+            "    w.write(b'inet'); print(await r.read(4)); w.close(); s.close()\nasyncio.run(main())\n"
+            "a, b = socket.socketpair(); a.send(b'pair'); print(b.recv(4))\n"
+            "print(subprocess.run(['echo', 'sh'], capture_output=True, preexec_fn=lambda: "
+            "os.nice(2)).stdout)\n"
+            "f = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda n: n + 1)\n"
+            "print(f(1), os.cpu_count() > 0, len(socket.if_nameindex()) > 0)"
         )
         ran = run(code)
         want = (
-            "queue True\n2 7 5.0 0\n[1, 2]\n[3]\n{'a': 1}\nb'cat'\nb'unix'\nb'inet'\nb'pair'\nb'sh\\n'\n2"
-            " True True\n"
+            "queue True\n2 7 5.0 0\n[1, 2]\n[3]\n{'a': 1}\nb'cat'\nb'unix'\nb'inet'\nb'pair'\nb'sh\\n'\n"
+            "2 True True\n"
         )
         self.assertEqual((ran.stdout, ran.ok), (want, True), (ran.error, ran.stderr))
 

@@ -1,4 +1,4 @@
-"""What is written to descriptors 1 and 2, by whomever."""
+"""What is written to descriptors 1 and 2."""
 
 from __future__ import annotations
 
@@ -23,19 +23,15 @@ class Output(unittest.TestCase):
                 "",
             ),
             (
-                (
-                    "import sys\nsys.stdout.writelines(['a',"
-                    " 'b'])\nsys.stdout.buffer.write(b'c')\nsys.stdout.flush()"
-                ),
+                "import sys\nsys.stdout.writelines(['a', 'b'])\nsys.stdout.buffer.write(b'c')\n"
+                "sys.stdout.flush()",
                 "abc",
                 "",
             ),
             ("import os\nos.system('echo out; echo err >&2')", "out\n0\n", "err\n"),
             (
-                (
-                    "import subprocess\nsubprocess.run(['cat'])\nprint(len(subprocess.check_output(['echo',"
-                    " 'x'])))"
-                ),
+                "import subprocess\nsubprocess.run(['cat'])\n"
+                "print(len(subprocess.check_output(['echo', 'x'])))",
                 "2\n",
                 "",
             ),
@@ -178,14 +174,6 @@ class Errors(unittest.TestCase):
                 2,
                 'File "<run_python>", line 2, in <module>\n    1/0\n',
             ),
-            ("x = (", "SyntaxError", "'(' was never closed", 1, "    x = (\n"),
-            (
-                "def f():\n    return g()\nf()",
-                "NameError",
-                "name 'g' is not defined (nothing is kept between calls: define it in this program)",
-                2,
-                "line 3, in <module>\n    f()\n",
-            ),
             (
                 "import asyncio\nawait asyncio.sleep(0)\nraise ValueError('é')",
                 "ValueError",
@@ -193,10 +181,8 @@ class Errors(unittest.TestCase):
                 3,
                 "line 3, in <module>",
             ),
-            ("import json\njson.loads('{')", "JSONDecodeError", None, 2, "json/decoder.py"),
             ("class E(Exception):\n    def __str__(self): 1/0\nraise E", "E", None, 3, "line 3"),
             ("raise KeyboardInterrupt", "KeyboardInterrupt", "", 1, "KeyboardInterrupt"),
-            ("def f(): f()\nf()", "RecursionError", None, 1, "Previous line repeated"),
             ("x = '\\ud800'\nraise ValueError(x)", "ValueError", "\ud800", 2, "ValueError"),
             (
                 "import asyncio\nasyncio.run(asyncio.sleep(0))\nawait asyncio.sleep(0)",
@@ -218,13 +204,6 @@ class Errors(unittest.TestCase):
                 self.assertIn(part, ran.error["traceback"])
                 self.assertNotIn("<guest>", ran.error["traceback"])
                 self.assertEqual(ran.stderr, "")
-
-    def test_chains(self) -> None:
-        ran = run("def f(): 1/0\ntry: f()\nexcept Exception as e:\n    raise ValueError('worse') from e")
-        traceback = ran.error["traceback"]
-        self.assertLess(traceback.index("ZeroDivisionError"), traceback.index("direct cause"))
-        self.assertEqual(ran.error["line"], 4)
-        self.assertNotIn("<guest>", traceback)
 
     def test_source_can_be_asked_for(self) -> None:
         ran = run("import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f), end='')")

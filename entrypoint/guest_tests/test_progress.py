@@ -9,8 +9,8 @@ from guest_tests.host import Frame, Guest, Ran, provider, run, text
 SHOP = [provider("price")]
 SEEN = "def seen(*report): print(*report)\n"
 LINK = (
-    "import os, json\nlink = max(int(n) for n in os.listdir('/proc/self/fd') if"
-    " os.path.exists('/proc/self/fd/' + n))\n"
+    "import os, json\n"
+    "link = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n))\n"
 )
 CANCELLED = {"ok": False, "error": {"code": "cancelled", "message": "the code has cancelled this call"}}
 
@@ -42,10 +42,9 @@ class Progress(unittest.TestCase):
             "print(mcp_shop.price.options(progress=seen)())",
             "print(await mcp_shop.price.options(timeout=5, progress=seen)())",
             "import asyncio\nprint(await asyncio.create_task(mcp_shop.price.options(progress=seen)()))",
-            (
-                "import threading\nt = threading.Thread(target=lambda:"
-                " print(mcp_shop.price.options(progress=seen)())); t.start(); t.join()"
-            ),
+            "import threading\n"
+            "t = threading.Thread(target=lambda: print(mcp_shop.price.options(progress=seen)())); "
+            "t.start(); t.join()",
         ):
             with self.subTest(call):
                 ran = self.heard(SEEN + call, *reports)
@@ -86,8 +85,8 @@ class Progress(unittest.TestCase):
             ran = self.heard(code + call, {"progress": 1}, {"progress": 2})
             self.assertEqual((ran.stdout, ran.ok), ("1\n2\nend\n", True))
             told = (
-                "<run_python>:3: the progress callback of mcp_shop.price has raised KeyError: 'k'; the call"
-                " goes on\n"
+                "<run_python>:3: the progress callback of mcp_shop.price has raised KeyError: 'k'; the call "
+                "goes on\n"
             )
             self.assertEqual(ran.stderr, told)
 
@@ -113,11 +112,11 @@ class Progress(unittest.TestCase):
     def test_busy_code_hears_the_latest(self) -> None:
         code = (
             "import asyncio, threading\nreports = []\n"
-            "call = asyncio.ensure_future(mcp_shop.price.options(progress=lambda *report:"
-            " reports.append(report[0]))())\n"
+            "call = asyncio.ensure_future(mcp_shop.price.options(progress=lambda *report: "
+            "reports.append(report[0]))())\n"
             "await asyncio.sleep(0)\nawait asyncio.sleep(0)\n"
-            "busy = threading.Thread(target=lambda: mcp_shop.buy())\nbusy.start()\n"
-            "busy.join()\n"  # the loop stands still meanwhile
+            # The loop stands still meanwhile.
+            "busy = threading.Thread(target=lambda: mcp_shop.buy())\nbusy.start()\nbusy.join()\n"
             "await call\nprint(len(reports), reports[-1], reports == sorted(reports))"
         )
         with Guest() as guest:
@@ -129,7 +128,7 @@ class Progress(unittest.TestCase):
             guest.send(result(asked))
             self.assertEqual(Ran(guest.until("done")).stdout, "100 4999 True\n")
 
-    def test_reports_that_nobody_reads_are_counted(self) -> None:
+    def test_reports_that_are_not_read_are_counted(self) -> None:
         with Guest() as guest:
             guest.execute("call = mcp_shop.price.options(progress=lambda *report: None)()", SHOP)
             call = guest.until("tool_call")[-1]
@@ -147,9 +146,6 @@ class Progress(unittest.TestCase):
             {"callId": "1"},
             {"callId": "1", "progress": "1"},
             {"callId": "1", "progress": True},
-            {"callId": "1", "progress": 1, "total": "4"},
-            {"callId": "1", "progress": 1, "message": 4},
-            {"callId": "1", "progress": 1, "message": "x" * 1001},
         ):
             with self.subTest(str(wrong)[:100]), Guest() as guest:
                 guest.execute("mcp_shop.price()", SHOP)
@@ -185,14 +181,12 @@ class Cancelling(unittest.TestCase):
         aio = "import asyncio\n"
         for code, want in (
             (
-                aio
-                + "t = asyncio.ensure_future(mcp_shop.price(n=1))\nawait asyncio.sleep(0.1)\nt.cancel()\n"
+                aio + "t = asyncio.ensure_future(mcp_shop.price(n=1))\nawait asyncio.sleep(0.1)\nt.cancel()\n"
                 "try: await t\nexcept asyncio.CancelledError: print('over')",
                 "over\n",
             ),
             (
-                aio
-                + "try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\nexcept asyncio.TimeoutError:"
+                aio + "try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\nexcept asyncio.TimeoutError:"
                 " print('late')",
                 "late\n",
             ),
@@ -202,27 +196,22 @@ class Cancelling(unittest.TestCase):
             ),
             ("try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')", "late\n"),
             (
-                (
-                    "try: mcp_shop.price.options(timeout=0.1, progress=print)(n=1)\nexcept TimeoutError:"
-                    " print('late')"
-                ),
+                "try: mcp_shop.price.options(timeout=0.1, progress=print)(n=1)\n"
+                "except TimeoutError: print('late')",
                 "late\n",
             ),
             (
-                (
-                    "import signal\ndef stop(*_): raise KeyboardInterrupt\nsignal.signal(signal.SIGALRM,"
-                    " stop)\nsignal.setitimer(signal.ITIMER_REAL, 0.2)\ntry: mcp_shop.price(n=1)\nexcept"
-                    " KeyboardInterrupt: print('stopped')"
-                ),
+                "import signal\ndef stop(*_): raise KeyboardInterrupt\nsignal.signal(signal.SIGALRM, stop)\n"
+                "signal.setitimer(signal.ITIMER_REAL, 0.2)\ntry: mcp_shop.price(n=1)\n"
+                "except KeyboardInterrupt: print('stopped')",
                 "stopped\n",
             ),
             (
                 aio + "if hasattr(asyncio, 'timeout'):\n"  # from 3.11 on
                 "    try:\n        async with asyncio.timeout(0.1): await mcp_shop.price(n=1)\n"
-                "    except TimeoutError: print('late')\n"
-                "else:\n"
-                "    try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\n    except asyncio.TimeoutError:"
-                " print('late')",
+                "    except TimeoutError: print('late')\nelse:\n"
+                "    try: await asyncio.wait_for(mcp_shop.price(n=1), 0.1)\n"
+                "    except asyncio.TimeoutError: print('late')",
                 "late\n",
             ),
         ):
@@ -235,10 +224,11 @@ class Cancelling(unittest.TestCase):
 
     def test_siblings(self) -> None:
         ids, ran = self.cancelled(
-            "import asyncio\ncalls = [asyncio.ensure_future(mcp_shop.price(n=n)) for n in range(5)]\ndone,"
-            " rest = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)\nfor call in rest:"
-            " call.cancel()\nprint(len(done), [type(r).__name__ for r in await asyncio.gather(*rest,"
-            " return_exceptions=True)])"
+            "import asyncio\ncalls = [asyncio.ensure_future(mcp_shop.price(n=n)) for n in range(5)]\n"
+            "done, rest = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)\n"
+            "for call in rest: call.cancel()\n"
+            "print(len(done), [type(r).__name__ for r in await asyncio.gather(*rest, "
+            "return_exceptions=True)])"
         )
         self.assertEqual(sorted(ids), ["2", "3", "4", "5"])
         self.assertEqual(ran.stdout, f"1 {['CancelledError'] * 4}\n")
@@ -247,8 +237,8 @@ class Cancelling(unittest.TestCase):
         for code in (
             "import asyncio\nt = asyncio.ensure_future(mcp_shop.price(n=0))\nawait t\nt.cancel()",
             (  # never sent
-                "import asyncio\nt = asyncio.ensure_future(mcp_shop.price(n=1))\nt.cancel()\nawait"
-                " asyncio.sleep(0.1)"
+                "import asyncio\nt = asyncio.ensure_future(mcp_shop.price(n=1))\nt.cancel()\n"
+                "await asyncio.sleep(0.1)"
             ),
             "mcp_shop.price.options(timeout=10)(n=0)",
             "try: mcp_shop.price(n={1})\nexcept Exception: pass",
@@ -259,22 +249,22 @@ class Cancelling(unittest.TestCase):
 
     def test_garbage(self) -> None:
         ids, ran = self.cancelled(
-            "import gc, asyncio\nawait asyncio.sleep(0)\ncall = mcp_shop.price(n=1)\ncall.send(None)\ndel"
-            " call\ngc.collect()\nprint(await mcp_shop.price(n=0))"
+            "import gc, asyncio\nawait asyncio.sleep(0)\ncall = mcp_shop.price(n=1)\ncall.send(None)\n"
+            "del call\ngc.collect()\nprint(await mcp_shop.price(n=0))"
         )
         self.assertEqual((ids, ran.stdout, ran.stderr), (["1"], "end\n", ""))
 
     def test_an_answer_that_crosses(self) -> None:
         code = (
-            "try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError:"
-            " print('late')\nprint(mcp_shop.price(n=2))"
+            "try: mcp_shop.price.options(timeout=0.1)(n=1)\nexcept TimeoutError: print('late')\n"
+            "print(mcp_shop.price(n=2))"
         )
         with Guest() as guest:
             guest.execute(code, SHOP)
             first = guest.until("tool_call")[-1]
             guest.until("tool_cancel")
             second = guest.until("tool_call")[-1]
-            guest.send(report(first, 1))  # nobody hears it
+            guest.send(report(first, 1))  # nothing hears it
             guest.send(result(first, "too late"))
             guest.send(
                 {"type": "tool_result", "callId": "1", **CANCELLED}
@@ -351,8 +341,7 @@ class Forging(unittest.TestCase):
 
     def test_a_flood_of_cancels(self) -> None:
         code = (
-            LINK
-            + "os.write(link,"
+            LINK + "os.write(link,"
             ' b\'{"type":"tool_call","callId":"1","providerName":"p","safeToolName":"t"}\\n\')\none ='
             ' b\'{"type":"tool_cancel","callId":"%d"}\\n\'\nflood = memoryview((one % 1 + one % 7) *'
             " 50_000)\nwhile flood: flood = flood[os.write(link, flood):]\nstatus ="

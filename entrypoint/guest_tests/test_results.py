@@ -60,9 +60,9 @@ class Parsed(unittest.TestCase):
 
     def test_other_texts_stay_texts(self) -> None:
         for said in (
-            "42", '"x"', "null", "true", "", "{not json", "{not json}", '{"a": 1} and more', '{"a": 1}\n{"a": 2}', "\ud800",
-            " " * 2 * results.SPACE + "{}", '{"a": %s}' % ("9" * 5000), "[" * 10**5 + "]" * 10**5,
-            "[" + "[]," * 3_000_000 + "[]]",
+            "42", '"x"', "null", "true", "", "{not json", "{not json}", '{"a": 1} and more',
+            '{"a": 1}\n{"a": 2}', "\ud800", " " * 2 * results.SPACE + "{}", '{"a": %s}' % ("9" * 5000),
+            "[" * 10**5 + "]" * 10**5, "[" + "[]," * 3_000_000 + "[]]",
         ):  # fmt: skip
             with self.subTest(said[:60]):
                 made = value(sent(said))
@@ -98,13 +98,14 @@ class Parsed(unittest.TestCase):
             )
             if isinstance(plain, dict):
                 code += (
-                    "def f(**given): return given\nsame += [f(**r) == p, {**r} == p, r | {'q': 1} == p |"
-                    " {'q': 1}, r.get('q', 5) == 5, 'content' not in r]\n"
+                    "def f(**given): return given\n"
+                    "same += [f(**r) == p, {**r} == p, r | {'q': 1} == p | {'q': 1}, r.get('q', 5) == 5, "
+                    "'content' not in r]\n"
                 )
             else:
                 code += (
-                    "first, *rest = r\nsame += [r[:2] == p[:2], r[-1] == 'x', first == p[0], r + [1] == p +"
-                    " [1]]\n"
+                    "first, *rest = r\n"
+                    "same += [r[:2] == p[:2], r[-1] == 'x', first == p[0], r + [1] == p + [1]]\n"
                 )
             with self.subTest(type(plain).__name__):
                 one = ran(f"{code}print(same)", text(json.dumps(plain)))
@@ -152,16 +153,13 @@ class Wrapped(unittest.TestCase):
 
 class Shown(unittest.TestCase):
     def test_print_says_how(self) -> None:
-        link = {"type": "resource_link", "uri": "x:1"}
+        link, how = {"type": "resource_link", "uri": "x:1"}, ", shown by display(...)"
+        two = "1 image, 1 audio file: .files"
         inner = {"type": "resource", "resource": {"uri": "a:1", "text": "inner"}}
         for content, printed, shown in (
-            ([IMAGE], "[1 image: .images, shown by display(...)]", "<1 image: .images, shown by display(...)>"),
-            (
-                [IMAGE, SOUND],
-                "[1 image, 1 audio file: .files, shown by display(...)]",
-                "<1 image, 1 audio file: .files, shown by display(...)>",
-            ),
-            ([PDF], "[1 file: .files, shown by display(...)]", "<1 file: .files, shown by display(...)>"),
+            ([IMAGE], f"[1 image: .images{how}]", f"<1 image: .images{how}>"),
+            ([IMAGE, SOUND], f"[{two}{how}]", f"<{two}{how}>"),
+            ([PDF], f"[1 file: .files{how}]", f"<1 file: .files{how}>"),
             ([link], "[1 link: .links]", "<1 link: .links>"),
             ([CAPTION, IMAGE], "caption\n[1 image: .images, shown by display(...)]", "'caption'"),
             ([sent("[1]"), IMAGE], "[1]\n[1 image: .images, shown by display(...)]", "[1]"),
@@ -180,13 +178,15 @@ class Shown(unittest.TestCase):
         both, image = {"content": [CAPTION, IMAGE]}, {"content": [IMAGE]}
         several = {"content": [IMAGE, SOUND, IMAGE]}
         two = [("a-1.png", "image/png"), ("a-2.png", "image/png")]
-        names = "['a-1.png', 'a-2.png']\n"
+        names, pdf = "['a-1.png', 'a-2.png']\n", {"content": [PDF]}
+        three = [("image-1.png", "image/png"), ("audio-1.wav", "audio/wav"), ("image-1-2.png", "image/png")]
+        data = {"content": [sent("[1]"), IMAGE]}
         for code, result, printed, want in (
             ("r", image, "", [("image-1.png", "image/png")]),
             ("display(r)", image, "", [("image-1.png", "image/png")]),
             ("display(r.images[0])", image, "", [("image-1.png", "image/png")]),
             ("r", both, "'caption'\n", [("image-1.png", "image/png")]),
-            ("r", several, "", [("image-1.png", "image/png"), ("audio-1.wav", "audio/wav"), ("image-1-2.png", "image/png")]),
+            ("r", several, "", three),
             ("r", {"content": [PDF]}, "", [("file-1.pdf", "application/pdf")]),
             ("print(save_artifact('a.png', r))", image, "a.png\n", [("a.png", "image/png")]),
             ("print(save_artifact('a.jpg', r))", both, "a.jpg\n", [("a.jpg", "image/png")]),
@@ -195,8 +195,8 @@ class Shown(unittest.TestCase):
             ("print(save_artifact('a.png', r))", several, names, two),
             ("print(save_artifact('a.wav', r))", several, "a.wav\n", [("a.wav", "audio/wav")]),
             ("print(save_artifact('a.png', r.images))", several, names, two),
-            ("print(save_artifact('a.pdf', r))", {"content": [PDF]}, "a.pdf\n", [("a.pdf", "application/pdf")]),
-            ("save_artifact('a.json', r);", {"content": [sent("[1]"), IMAGE]}, "", [("a.json", "application/json")]),
+            ("print(save_artifact('a.pdf', r))", pdf, "a.pdf\n", [("a.pdf", "application/pdf")]),
+            ("save_artifact('a.json', r);", data, "", [("a.json", "application/json")]),
             ("save_artifact('a.json', r);", text("[1]"), "", [("a.json", "application/json")]),
         ):  # fmt: skip
             with self.subTest(code, result=result):
@@ -207,10 +207,10 @@ class Shown(unittest.TestCase):
         link, png = {"type": "resource_link", "uri": "x:1"}, ("image-1.png", "image/png")
         inner = {"type": "resource", "resource": {"uri": "a:1", "text": "inner"}}
         image, mark = {"content": [IMAGE]}, "<1 image: .images, shown by display(...)>"
-        second = ("image-1-2.png", "image/png")
+        second, both = ("image-1-2.png", "image/png"), "[1 text: .resources; 1 link: .links]"
         for code, result, printed, want in (
             ("r", {"content": [CAPTION, inner]}, "'caption'\n[1 text: .resources]\n", []),
-            ("display(r)", {"content": [CAPTION, inner, link]}, "'caption'\n[1 text: .resources; 1 link: .links]\n", []),
+            ("display(r)", {"content": [CAPTION, inner, link]}, f"'caption'\n{both}\n", []),
             ("r", {"content": [IMAGE, link]}, "[1 link: .links]\n", [png]),
             ("r", {"content": [link]}, "<1 link: .links>\n", []),
             ("[r, r]", image, f"[{mark}, {mark}]\n", [png, second]),
@@ -395,12 +395,12 @@ class Calls(unittest.TestCase):
         ):
             self.assertIn(want, self.said(code).error["message"])
 
-    def test_an_import_asks_nobody(self) -> None:
+    def test_an_import_asks_no_server(self) -> None:
         """The server isn't started before a tool of it is wanted."""
         cold = {"name": "shop", "alias": "shop", "description": "", "tools": None}
         imports = (
-            "import mcp_shop, mcp.shop\nfrom mcp import shop\nfrom mcp.servers import shop\nimport"
-            " mcp.servers.shop as s\n"
+            "import mcp_shop, mcp.shop\nfrom mcp import shop\nfrom mcp.servers import shop\n"
+            "import mcp.servers.shop as s\n"
         )
         one = run(f"{imports}print(s)", [cold])
         self.assertEqual(

@@ -96,6 +96,11 @@ class Chains(unittest.TestCase):
             ran.error["traceback"], r"(?s)line 2.*1/0.*During handling.*line 4.*KeyError: 'a'\n$"
         )
         self.assertEqual(ran.error["line"], 4)
+        ran = run("def f(): 1/0\ntry: f()\nexcept Exception as e:\n    raise ValueError('worse') from e")
+        self.assertRegex(
+            ran.error["traceback"], r"(?s)line 2.*ZeroDivisionError.*direct cause.*line 4.*worse\n$"
+        )
+        self.assertNotIn("<guest>", ran.error["traceback"])
 
     @unittest.skipUnless(sys.version_info >= (3, 11), "Python 3.10 has no groups")
     def test_group(self) -> None:
@@ -183,11 +188,7 @@ class Hints(unittest.TestCase):
         self.check("'a'.uper()", "did you mean upper?")
 
     def test_no_hint_where_there_is_none(self) -> None:
-        for code in (
-            "1/0",
-            "raise ValueError('coroutine')",
-            "import os; os.nothing_like_it",
-        ):
+        for code in ("1/0", "raise ValueError('coroutine')", "import os; os.nothing_like_it"):
             self.assertNotIn("(", self.check(code).error["message"])
 
     def test_gather_of_values(self) -> None:
@@ -298,10 +299,8 @@ class Hints(unittest.TestCase):
             ("pip install rich", "nothing can be installed here"),
             ("echo hi", 'subprocess.run("echo hi", shell=True)'),
             (
-                (
-                    "import subprocess\nsubprocess.run('pip install x', shell=True, check=True,"
-                    " capture_output=True)"
-                ),
+                "import subprocess\n"
+                "subprocess.run('pip install x', shell=True, check=True, capture_output=True)",
                 "nothing can be",
             ),
             (
@@ -316,10 +315,8 @@ class Hints(unittest.TestCase):
         for code in (
             "def f(): return {}\nf()['a']",  # it would have to be called again
             "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\nD()['a']",
-            (
-                "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\n    __iter__ = 1\nx ="
-                " [D()]\nx[0]['a']"
-            ),
+            "class D(dict):\n    def __getitem__(self, key): raise KeyError(key)\n    __iter__ = 1\n"
+            "x = [D()]\nx[0]['a']",
             "raise KeyError('a')",
             "x = (\n",
             "x = 'a'['b':'c']",
@@ -331,15 +328,11 @@ class Hints(unittest.TestCase):
         for code in (
             "import socket\nraise socket.gaierror(-3, 'Temporary failure in name resolution')",
             "import errno\nraise OSError(errno.ENETUNREACH, 'Network is unreachable')",
-            (
-                "import errno\ntry:\n    raise OSError(errno.ENETUNREACH, 'Network is unreachable')\n"
-                "except OSError as e:\n    raise RuntimeError('failed') from e"
-            ),
+            "import errno\ntry:\n    raise OSError(errno.ENETUNREACH, 'Network is unreachable')\n"
+            "except OSError as e:\n    raise RuntimeError('failed') from e",
             "import urllib.error\nraise urllib.error.URLError('no')",
-            (
-                "class ConnectError(Exception): pass\nConnectError.__module__ = 'httpx'\nraise"
-                " ConnectError('no')"
-            ),
+            "class ConnectError(Exception): pass\nConnectError.__module__ = 'httpx'\n"
+            "raise ConnectError('no')",
         ):
             with self.subTest(code):
                 self.check(code, "there is no network in here; call a tool of a server instead: mcp_shop")

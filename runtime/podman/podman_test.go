@@ -20,7 +20,7 @@ import (
 // reachable.
 const image = "localhost/mcp-bridge/python:latest"
 
-// newDriver is the user's own rootless podman, or what scripts/with-engine started. Without
+// newDriver is the user's own rootless podman, or what test/engines/with-engine started. Without
 // MCP_BRIDGE_TEST_RUNTIME=podman a machine that has none skips these tests; with it they fail.
 func newDriver(t *testing.T) *Driver {
 	t.Helper()

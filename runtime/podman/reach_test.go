@@ -292,7 +292,7 @@ func TestSSH(t *testing.T) {
 func TestUnknownHost(t *testing.T) {
 	endpoint := os.Getenv("CONTAINER_HOST")
 	if !strings.HasPrefix(endpoint, "ssh:") {
-		t.Skip("CONTAINER_HOST is no ssh endpoint: scripts/with-engine podman-ssh has one")
+		t.Skip("CONTAINER_HOST is no ssh endpoint: test/engines/with-engine podman-ssh has one")
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// suiteImage has Python with its own tests, which the usual image hasn't; scripts/python-suite
+// suiteImage has Python with its own tests, which the usual image hasn't; test/python-suite
 // makes the tar that it is made of.
 const suiteImage = "localhost/mcp-bridge/python-suite:latest"
 
@@ -47,11 +47,11 @@ type suite struct {
 
 // Python runs tests of Python's own with an engine's seccomp profile and with ours, and names those
 // that fail with ours alone: they must be those of strictOnly. It wants
-// MCP_BRIDGE_TEST_PYTHON_SUITE to be what scripts/python-suite has made, and takes two minutes.
+// MCP_BRIDGE_TEST_PYTHON_SUITE to be what test/python-suite has made, and takes two minutes.
 func Python(t *testing.T, engines, strict Target) {
 	tar := os.Getenv("MCP_BRIDGE_TEST_PYTHON_SUITE")
 	if tar == "" {
-		t.Skip("MCP_BRIDGE_TEST_PYTHON_SUITE is not set: scripts/python-suite makes what it names")
+		t.Skip("MCP_BRIDGE_TEST_PYTHON_SUITE is not set: test/python-suite makes what it names")
 	}
 	importSuite(t, engines, tar)
 	facts, err := strict.Driver.Facts(t.Context())

@@ -20,7 +20,7 @@ wire_api = "responses"
 [mcp_servers.bridge]
 command = "{s.bridge}"
 env = {{ {environ} }}
-default_tools_approval_mode = "approve" # codex exec asks nobody
+default_tools_approval_mode = "approve" # codex exec has no one to ask
 """)
     return [s.program("codex"), "exec", "--skip-git-repo-check", "go"]
 
