@@ -1,0 +1,109 @@
+package wheels
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// expand returns all combinations of three sets of tags, whose members dots separate (PEP 425).
+func expand(pythons, abis, platforms string) (tags []string) {
+	for python := range strings.SplitSeq(pythons, ".") {
+		for abi := range strings.SplitSeq(abis, ".") {
+			for platform := range strings.SplitSeq(platforms, ".") {
+				tags = append(tags, python+"-"+abi+"-"+platform)
+			}
+		}
+	}
+	return tags
+}
+
+// tags returns the tags of wheels that ip can use, and how well each fits: 0 is best. The order is
+// pip's, which PEP 425 leaves to installers.
+func (ip Interpreter) tags() (map[string]int, error) {
+	major, minor, err := numbers(ip.Version)
+	if err != nil || major != 3 || minor < 2 || minor > 99 {
+		return nil, fmt.Errorf("wheels can't be chosen for Python %q: it must be of 3.x", cut(ip.Version))
+	}
+	platforms, err := ip.platforms()
+	if err != nil {
+		return nil, err
+	}
+	rank := map[string]int{}
+	add := func(python, abi string, platforms ...string) {
+		for _, p := range platforms {
+			tag := python + "-" + abi + "-" + p
+			if _, known := rank[tag]; !known {
+				rank[tag] = len(rank)
+			}
+		}
+	}
+	cp, py := func(n int) string { return fmt.Sprintf("cp3%d", n) }, func(n int) string { return fmt.Sprintf("py3%d", n) }
+	add(cp(minor), cp(minor), platforms...)
+	add(cp(minor), "abi3", platforms...)
+	add(cp(minor), "none", platforms...)
+	for n := minor - 1; n >= 2; n-- {
+		add(cp(n), "abi3", platforms...)
+	}
+	for _, platforms := range [][]string{platforms, {"any"}} {
+		if platforms[0] == "any" {
+			add(cp(minor), "none", "any")
+		}
+		add(py(minor), "none", platforms...)
+		add("py3", "none", platforms...)
+		for n := minor - 1; n >= 0; n-- {
+			add(py(n), "none", platforms...)
+		}
+	}
+	return rank, nil
+}
+
+// platforms returns the names of ip's platform, the newest first: PEP 600 has glibc's, with older
+// names for three of them, and PEP 656 musl's.
+func (ip Interpreter) platforms() (all []string, err error) {
+	if strings.Trim(ip.Machine, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || ip.Machine == "" {
+		return nil, fmt.Errorf("%q is no architecture such as x86_64", cut(ip.Machine))
+	}
+	major, minor, err := numbers(cmp.Or(ip.Glibc, ip.Musl))
+	if err == nil && minor > 999 {
+		err = fmt.Errorf("%d is no minor version", minor)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wheels can't be chosen without the version of glibc or musl: %w", err)
+	}
+	oldest, prefix, older := 17, "manylinux", map[int]string{17: "manylinux2014"}
+	switch {
+	case ip.Glibc == "":
+		oldest, prefix, older = 0, "musllinux", nil
+	case ip.Machine == "x86_64":
+		oldest, older[12], older[5] = 5, "manylinux2010", "manylinux1"
+	}
+	for n := minor; n >= oldest; n-- {
+		all = append(all, fmt.Sprintf("%s_%d_%d_%s", prefix, major, n, ip.Machine))
+		if name, has := older[n]; has {
+			all = append(all, name+"_"+ip.Machine)
+		}
+	}
+	return append(all, "linux_"+ip.Machine), nil
+}
+
+// rank returns the place of the best of w's tags, or the number of tags if none fits.
+func (w Wheel) rank(rank map[string]int) int { return bestRank(w.tags, rank) }
+
+func bestRank(tags []string, rank map[string]int) int {
+	best := len(rank)
+	for _, tag := range tags {
+		if n, fits := rank[tag]; fits {
+			best = min(best, n)
+		}
+	}
+	return best
+}
+
+// compareBuilds orders build tags: by their number, then by what follows it, and no tag before any.
+func compareBuilds(a, b string) int {
+	digits := func(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }
+	m, n := strings.TrimLeft(digits(a), "0"), strings.TrimLeft(digits(b), "0")
+	return cmp.Or(cmp.Compare(min(len(a), 1), min(len(b), 1)), cmp.Compare(len(m), len(n)), strings.Compare(m, n),
+		strings.Compare(a, b))
+}
