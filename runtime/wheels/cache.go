@@ -171,11 +171,6 @@ func (c *Cache) download(ctx context.Context, w Chosen, path string, p *progress
 	if err != nil {
 		return err
 	}
-	body, err := c.get(ctx, address, "")
-	if err != nil {
-		return err
-	}
-	defer body.Close()
 	part := path[:len(path)-len(suffix)] + unfinished
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -186,9 +181,8 @@ func (c *Cache) download(ctx context.Context, w Chosen, path string, p *progress
 		limit = w.Size
 	}
 	h := sha256.New()
-	size, err := io.Copy(&target{f: f, p: p}, io.TeeReader(io.LimitReader(body, limit+1), h))
-	err = errors.Join(err, f.Close())
-	if err == nil {
+	_, size, err := c.get(ctx, address, "", limit+1, io.MultiWriter(f, h, p))
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = w.check(size, h.Sum(nil))
 	}
 	if err == nil {
@@ -210,18 +204,6 @@ func (c *Cache) diskError(err error) error {
 		Next: "free some space there and try again; what was downloaded whole is kept"}
 }
 
-// target writes to a file, and says so.
-type target struct {
-	f *os.File
-	p *progress
-}
-
-func (t *target) Write(b []byte) (int, error) {
-	n, err := t.f.Write(b)
-	t.p.add(int64(n))
-	return n, err
-}
-
 // progress adds up what several downloads do.
 type progress struct {
 	tell  func(done, total int64)
@@ -229,6 +211,12 @@ type progress struct {
 
 	mu   sync.Mutex
 	done int64
+}
+
+// Write counts the bytes.
+func (p *progress) Write(b []byte) (int, error) {
+	p.add(int64(len(b)))
+	return len(b), nil
 }
 
 func (p *progress) add(n int64) {

@@ -1,6 +1,7 @@
 package wheels
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/x509"
@@ -49,17 +50,13 @@ func (c *Cache) locate(ctx context.Context, w Chosen) (string, error) {
 	if c.Index == "" || index.Host == "pypi.org" || locked.Host != pypiFiles {
 		return w.URL, nil
 	}
-	body, err := c.get(ctx, index.String(), "application/vnd.pypi.simple.v1+json, text/html;q=0.5")
+	var page bytes.Buffer
+	base, _, err := c.get(ctx, index.String(), "application/vnd.pypi.simple.v1+json, text/html;q=0.5", maxPage, &page)
 	if err != nil {
 		return "", err
 	}
-	defer body.Close()
-	page, err := io.ReadAll(io.LimitReader(body, maxPage))
-	if err != nil {
-		return "", err
-	}
-	for _, link := range links(page) {
-		u, err := body.url.Parse(link)
+	for _, link := range links(page.Bytes()) {
+		u, err := base.Parse(link)
 		if err != nil || path.Base(u.Path) != w.File {
 			continue
 		}
@@ -98,42 +95,17 @@ var defaultClient = &http.Client{Transport: func() http.RoundTripper {
 	return t
 }()}
 
-// answer is the body of a response. Reading fails once the server has sent nothing for a while.
-type answer struct {
-	body io.ReadCloser
-	url  *url.URL // where it came from, after redirects
-	ctx  context.Context
-	read func() // is called before each read
-	end  func() // releases what the request holds
-}
-
-func (a *answer) Read(p []byte) (int, error) {
-	a.read()
-	n, err := a.body.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = unreachable(a.ctx, a.url.Host, err)
-	}
-	return n, err
-}
-
-// Close ends the request.
-func (a *answer) Close() error {
-	defer a.end()
-	return a.body.Close()
-}
-
-func (c *Cache) get(ctx context.Context, address, accept string) (*answer, error) {
+// get copies what is at address to w, limit bytes at most. It returns where that was found after
+// redirects, and its size. A server that sends nothing for a while is given up.
+func (c *Cache) get(ctx context.Context, address, accept string, limit int64, w io.Writer) (*url.URL, int64, error) {
 	stall := cmp.Or(c.stall, stallAfter)
 	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	clock := time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %v", stall)) })
-	end := func() {
-		clock.Stop()
-		cancel(nil)
-	}
+	defer clock.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		end()
-		return nil, fmt.Errorf("its URL can't be used")
+		return nil, 0, fmt.Errorf("its URL can't be used")
 	}
 	req.Header.Set("User-Agent", "mcp-bridge")
 	if accept != "" {
@@ -141,16 +113,27 @@ func (c *Cache) get(ctx context.Context, address, accept string) (*answer, error
 	}
 	resp, err := cmp.Or(c.Client, defaultClient).Do(req)
 	if err != nil {
-		defer end()
-		return nil, unreachable(ctx, req.URL.Host, err)
+		return nil, 0, unreachable(ctx, req.URL.Host, err)
 	}
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		defer end()
-		return nil, errors.Join(refused(req.URL.Host, resp), resp.Body.Close())
+		return nil, 0, refused(req.URL.Host, resp.StatusCode)
 	}
-	return &answer{body: resp.Body, url: resp.Request.URL, ctx: ctx, end: end,
-		read: func() { clock.Reset(stall) }}, nil
+	n, err := io.Copy(w, io.LimitReader(reader(func(p []byte) (int, error) {
+		clock.Reset(stall)
+		n, err := resp.Body.Read(p)
+		if err != nil && !errors.Is(err, io.EOF) {
+			err = unreachable(ctx, req.URL.Host, err)
+		}
+		return n, err
+	}), limit))
+	return resp.Request.URL, n, err
 }
+
+// reader is a function as an io.Reader.
+type reader func([]byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
 
 // unreachable says why a server couldn't be reached, without the URL, which may have a password.
 func unreachable(ctx context.Context, host string, err error) error {
@@ -173,16 +156,15 @@ func unreachable(ctx context.Context, host string, err error) error {
 	return e
 }
 
-// refused says what a response other than 200 means.
-func refused(host string, resp *http.Response) error {
-	e := &Error{Err: fmt.Errorf("%s answered %s", host, resp.Status), Next: "try again later"}
-	switch resp.StatusCode {
-	case http.StatusNotFound, http.StatusGone:
-		e.Next = "the file was removed from there: lock again"
-	case http.StatusUnauthorized, http.StatusForbidden:
-		e.Next = "put the login into the URL of the index: https://USER:PASSWORD@HOST/simple"
-	case http.StatusProxyAuthRequired:
-		e.Next = "put the login into HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT"
-	}
-	return e
+// refused says what an answer other than 200 means.
+func refused(host string, status int) error {
+	const login = "put the login into the URL of the index: https://USER:PASSWORD@HOST/simple"
+	next := map[int]string{
+		http.StatusNotFound:          "the file was removed from there: lock again",
+		http.StatusUnauthorized:      login,
+		http.StatusForbidden:         login,
+		http.StatusProxyAuthRequired: "put the login into HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT",
+	}[status]
+	return &Error{Err: fmt.Errorf("%s answered %d %s", host, status, http.StatusText(status)),
+		Next: cmp.Or(next, "try again later")}
 }

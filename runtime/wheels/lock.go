@@ -27,7 +27,6 @@ type Package struct {
 	Marker         string
 	RequiresPython string
 	Wheels         []Wheel
-	Elsewhere      string // what it comes from if it has no wheels
 }
 
 // Wheel is a file that a lock names.
@@ -76,10 +75,6 @@ type lockFile struct {
 			Size   int64             `toml:"size"`
 			Hashes map[string]string `toml:"hashes"`
 		} `toml:"wheels"`
-		Sdist     map[string]any `toml:"sdist"`
-		VCS       map[string]any `toml:"vcs"`
-		Directory map[string]any `toml:"directory"`
-		Archive   map[string]any `toml:"archive"`
 	} `toml:"packages"`
 }
 
@@ -93,10 +88,10 @@ func Parse(text []byte) (*Lock, error) {
 		return nil, fmt.Errorf("the lock is no pylock.toml: %w", err)
 	}
 	if file.Version != "1.0" {
-		return nil, fmt.Errorf("the lock has lock-version %q; only \"1.0\" is known: %s", cut(file.Version), relock)
+		return nil, fmt.Errorf("the lock has lock-version %q; only 1.0 is known: %s", cut(file.Version), relock)
 	}
 	if len(file.Packages) == 0 || len(file.Packages) > maxPackages {
-		return nil, fmt.Errorf("the lock has %d packages; from 1 to %d are allowed", len(file.Packages), maxPackages)
+		return nil, fmt.Errorf("the lock has %d packages; 1 to %d are allowed", len(file.Packages), maxPackages)
 	}
 	l := &Lock{RequiresPython: file.RequiresPython, Environments: file.Environments}
 	for _, f := range file.Packages {
@@ -110,16 +105,6 @@ func Parse(text []byte) (*Lock, error) {
 				return nil, fmt.Errorf("package %s: %w", p.Name, err)
 			}
 			p.Wheels = append(p.Wheels, wheel)
-		}
-		switch {
-		case f.Sdist != nil:
-			p.Elsewhere = "a source distribution"
-		case f.VCS != nil:
-			p.Elsewhere = "a repository"
-		case f.Directory != nil:
-			p.Elsewhere = "a directory"
-		case f.Archive != nil:
-			p.Elsewhere = "an archive"
 		}
 		l.Packages = append(l.Packages, p)
 	}
@@ -233,8 +218,8 @@ func (p Package) choose(ip Interpreter, rank map[string]int) (Chosen, error) {
 			p.RequiresPython, ip, relock))
 	}
 	if len(p.Wheels) == 0 {
-		return Chosen{}, fmt.Errorf("the lock has %s and no wheel of it. Only wheels are used, since building one"+
-			" runs the package's own code here: %s", cmp.Or(p.Elsewhere, "nothing"), relock)
+		return Chosen{}, fmt.Errorf("the lock has no wheel of it, at most sources. Only wheels are used, since building"+
+			" one runs the package's own code here: %s", relock)
 	}
 	best := slices.MinFunc(p.Wheels, func(a, b Wheel) int {
 		return cmp.Or(cmp.Compare(a.rank(rank), b.rank(rank)), compareBuilds(b.build, a.build),

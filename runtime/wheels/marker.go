@@ -3,6 +3,7 @@ package wheels
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,8 @@ type marker struct {
 	values map[string]string
 }
 
-var tokenPattern = regexp.MustCompile(`^\s*("[^"]*"|'[^']*'|[()]|===|==|~=|!=|<=|>=|<|>|[a-zA-Z_][a-zA-Z0-9_.]*)`)
+// A character that begins no token is one by itself, and then wrong wherever it stands.
+var tokenPattern = regexp.MustCompile(`"[^"]*"|'[^']*'|===|==|~=|!=|<=|>=|[a-zA-Z_][a-zA-Z0-9_.]*|\S`)
 
 // maxMarker bounds the length of a marker, and with it how deep its parentheses nest.
 const maxMarker = 4000
@@ -41,22 +43,13 @@ func holds(text string, ip Interpreter) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	m := marker{values: values}
-	bad := fmt.Errorf("the marker %q can't be read (PEP 508)", cut(text))
 	if len(text) > maxMarker {
-		return false, bad
+		return false, fmt.Errorf("the marker %q has more than %d bytes", cut(text), maxMarker)
 	}
-	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
-		token := tokenPattern.FindStringSubmatch(rest)
-		if token == nil {
-			return false, bad
-		}
-		m.tokens = append(m.tokens, token[1])
-		rest = rest[len(token[0]):]
-	}
+	m := marker{tokens: tokenPattern.FindAllString(text, -1), values: values}
 	is, err := m.either()
 	if err == nil && len(m.tokens) > 0 {
-		err = bad
+		err = fmt.Errorf("%q can't stand there (PEP 508)", m.tokens[0])
 	}
 	if err != nil {
 		return false, fmt.Errorf("in the marker %q: %w", cut(text), err)
@@ -64,26 +57,26 @@ func holds(text string, ip Interpreter) (bool, error) {
 	return is, nil
 }
 
-// next takes the next token off if it is one of those given, or whatever it is if none are.
-func (m *marker) next(wanted ...string) string {
-	if len(m.tokens) == 0 {
-		return ""
+// next takes the next token off and returns it, or "" if there is none.
+func (m *marker) next() (token string) {
+	if len(m.tokens) > 0 {
+		token, m.tokens = m.tokens[0], m.tokens[1:]
 	}
-	token := m.tokens[0]
-	for i, w := range wanted {
-		if w == token {
-			break
-		} else if i == len(wanted)-1 {
-			return ""
-		}
-	}
-	m.tokens = m.tokens[1:]
 	return token
+}
+
+// skip takes the next token off if it is the one wanted, and reports whether it was.
+func (m *marker) skip(wanted string) bool {
+	is := len(m.tokens) > 0 && m.tokens[0] == wanted
+	if is {
+		m.next()
+	}
+	return is
 }
 
 func (m *marker) either() (bool, error) {
 	is, err := m.both()
-	for err == nil && m.next("or") != "" {
+	for err == nil && m.skip("or") {
 		var other bool
 		other, err = m.both()
 		is = is || other
@@ -93,7 +86,7 @@ func (m *marker) either() (bool, error) {
 
 func (m *marker) both() (bool, error) {
 	is, err := m.one()
-	for err == nil && m.next("and") != "" {
+	for err == nil && m.skip("and") {
 		var other bool
 		other, err = m.one()
 		is = is && other
@@ -102,9 +95,9 @@ func (m *marker) both() (bool, error) {
 }
 
 func (m *marker) one() (bool, error) {
-	if m.next("(") != "" {
+	if m.skip("(") {
 		is, err := m.either()
-		if err == nil && m.next(")") == "" {
+		if err == nil && !m.skip(")") {
 			err = fmt.Errorf("a parenthesis isn't closed")
 		}
 		return is, err
@@ -114,8 +107,8 @@ func (m *marker) one() (bool, error) {
 		return false, err
 	}
 	op := m.next()
-	if op == "not" {
-		op += " " + m.next("in")
+	if op == "not" && m.skip("in") {
+		op = "not in"
 	}
 	right, err := m.value()
 	if err != nil {
@@ -126,7 +119,7 @@ func (m *marker) one() (bool, error) {
 
 func (m *marker) value() (string, error) {
 	token := m.next()
-	if strings.HasPrefix(token, `"`) || strings.HasPrefix(token, "'") {
+	if len(token) > 1 && strings.ContainsAny(token[:1], `"'`) {
 		return token[1 : len(token)-1], nil
 	}
 	value, known := m.values[token]
@@ -148,19 +141,12 @@ func compareValues(left, op, right string) (bool, error) {
 	if s, err := parseSpecifier(op + right); err == nil && notVersion == nil {
 		return s.match(v), nil
 	}
-	switch op {
-	case "==", "===":
-		return left == right, nil
-	case "!=":
-		return left != right, nil
-	case "<":
-		return left < right, nil
-	case "<=":
-		return left <= right, nil
-	case ">":
-		return left > right, nil
-	case ">=":
-		return left >= right, nil
+	allowed, known := orders[op]
+	if !known {
+		return false, fmt.Errorf("%q and %q can't be compared by %q", cut(left), cut(right), cut(op))
 	}
-	return false, fmt.Errorf("%q and %q can't be compared by %q", cut(left), cut(right), cut(op))
+	return slices.Contains(allowed, strings.Compare(left, right)), nil
 }
+
+// orders says how the text at the left may be ordered beside that at the right.
+var orders = map[string][]int{"==": {0}, "===": {0}, "!=": {-1, 1}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}

@@ -38,7 +38,8 @@ func (ip Interpreter) tags() (map[string]int, error) {
 			}
 		}
 	}
-	cp, py := func(n int) string { return fmt.Sprintf("cp3%d", n) }, func(n int) string { return fmt.Sprintf("py3%d", n) }
+	cp := func(n int) string { return fmt.Sprintf("cp3%d", n) }
+	py := func(n int) string { return fmt.Sprintf("py3%d", n) }
 	add(cp(minor), cp(minor), platforms...)
 	add(cp(minor), "abi3", platforms...)
 	add(cp(minor), "none", platforms...)
@@ -100,10 +101,10 @@ func bestRank(tags []string, rank map[string]int) int {
 	return best
 }
 
-// compareBuilds orders build tags: by their number, then by what follows it, and no tag before any.
+// compareBuilds orders build tags by their number, then by what follows it.
 func compareBuilds(a, b string) int {
-	digits := func(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }
-	m, n := strings.TrimLeft(digits(a), "0"), strings.TrimLeft(digits(b), "0")
-	return cmp.Or(cmp.Compare(min(len(a), 1), min(len(b), 1)), cmp.Compare(len(m), len(n)), strings.Compare(m, n),
-		strings.Compare(a, b))
+	var m, n uint64 // zero where there is none, or one beyond reason
+	_, _ = fmt.Sscanf(a, "%d", &m)
+	_, _ = fmt.Sscanf(b, "%d", &n)
+	return cmp.Or(cmp.Compare(m, n), strings.Compare(a, b))
 }

@@ -16,7 +16,7 @@ type version struct {
 	release    []int64 // as written, with trailing zeros
 	phase, pre int64   // of a pre-release; phase is -1 below all of them and 3 above
 	post, dev  int64   // -1 for no post-release, never for no development release
-	local      []string
+	local      string
 }
 
 const never = int64(1) << 62
@@ -27,7 +27,8 @@ var (
 		`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]*))?` +
 		`(?:[-_.]?(dev)[-_.]?([0-9]*))?` +
 		`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
-	phases = map[string]int64{"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
+	zerosPattern = regexp.MustCompile(`(^|\.)0+([0-9])`)
+	phases       = map[string]int64{"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 )
 
 // maxVersion bounds the length of a version, maxDigits that of a number in it.
@@ -60,9 +61,7 @@ func parseVersion(text string) (version, error) {
 	} else if v.post < 0 && v.dev != never {
 		v.phase = -1
 	}
-	if m[10] != "" {
-		v.local = strings.Split(strings.NewReplacer("-", ".", "_", ".").Replace(strings.ToLower(m[10])), ".")
-	}
+	v.local = zerosPattern.ReplaceAllString(strings.NewReplacer("-", ".", "_", ".").Replace(strings.ToLower(m[10])), "$1$2")
 	if tooLong {
 		return version{}, fmt.Errorf("%q has a number of more than %d digits", cut(text), maxDigits)
 	}
@@ -72,9 +71,9 @@ func parseVersion(text string) (version, error) {
 func (v version) String() string { return v.text }
 
 // public returns v without its local part, stem without its post-release and development release too.
-func (v version) public() version { v.local = nil; return v }
+func (v version) public() version { v.local = ""; return v }
 
-func (v version) stem() version { v.post, v.dev, v.local = -1, never, nil; return v }
+func (v version) stem() version { v.post, v.dev, v.local = -1, never, ""; return v }
 
 func (v version) preRelease() bool { return v.phase != 3 || v.dev != never }
 
@@ -87,26 +86,12 @@ func (v version) trimmed() []int64 {
 	return v.release[:n]
 }
 
-// compare returns how a is ordered beside b, as cmp.Compare does.
+// compare returns how a is ordered beside b, as cmp.Compare does. Two local versions of one version
+// are only equal or not, since no condition asks for their order.
 func (a version) compare(b version) int {
 	return cmp.Or(cmp.Compare(a.epoch, b.epoch), slices.Compare(a.trimmed(), b.trimmed()),
 		cmp.Compare(a.phase, b.phase), cmp.Compare(a.pre, b.pre), cmp.Compare(a.post, b.post),
-		cmp.Compare(a.dev, b.dev), slices.CompareFunc(a.local, b.local, compareLocal))
-}
-
-// compareLocal orders segments of local versions: numbers stand above words.
-func compareLocal(a, b string) int {
-	m, errA := strconv.ParseUint(a, 10, 64)
-	n, errB := strconv.ParseUint(b, 10, 64)
-	switch {
-	case errA == nil && errB == nil:
-		return cmp.Compare(m, n)
-	case errA == nil:
-		return 1
-	case errB == nil:
-		return -1
-	}
-	return cmp.Compare(a, b)
+		cmp.Compare(a.dev, b.dev), cmp.Compare(a.local, b.local))
 }
 
 // specifiers are conditions that a version has to meet, all of them: ">=2,<4".
@@ -118,7 +103,7 @@ type specifier struct {
 	prefix bool // the release of v is the beginning of those that are meant: 2.1.*
 }
 
-var specifierPattern = regexp.MustCompile(`^(===|==|!=|~=|<=|>=|<|>)\s*(\S+)$`)
+var specifierPattern = regexp.MustCompile(`^(===|==|!=|~=|<=|>=|<|>)\s*([!-~]+)$`)
 
 func parseSpecifiers(text string) (specifiers, error) {
 	var all specifiers
@@ -155,8 +140,8 @@ func parseSpecifier(text string) (specifier, error) {
 		return specifier{}, err
 	}
 	switch {
-	case s.prefix && (s.v.preRelease() || s.v.post >= 0 || s.v.local != nil),
-		s.v.local != nil && !equality,
+	case s.prefix && (s.v.preRelease() || s.v.post >= 0 || s.v.local != ""),
+		s.v.local != "" && !equality,
 		s.op == "~=" && len(s.v.release) < 2:
 		return specifier{}, fmt.Errorf("%q can't be asked for: PEP 440 has no such condition", cut(text))
 	}
@@ -202,7 +187,7 @@ func (s specifier) equal(v version) bool {
 	switch {
 	case s.prefix:
 		return v.begins(s.v)
-	case s.v.local == nil:
+	case s.v.local == "":
 		v = v.public()
 	}
 	return v.compare(s.v) == 0

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,11 +19,11 @@ import (
 
 // Bounds of one wheel beyond those of all.
 const (
-	maxDirectory = 16 << 20 // of a zip file's own list of files
-	maxMetadata  = 8 << 20  // of WHEEL and RECORD
-	maxName      = 1000     // of a file's path
-	maxRatio     = 100      // of unpacked to packed size, in wheels above someSize
-	someSize     = 64 << 20
+	maxDirectory = 8 << 20 // of a zip file's own list of files
+	maxMetadata  = 8 << 20 // of WHEEL and RECORD
+	maxName      = 1000    // of a file's path
+	maxRatio     = 100     // of unpacked to packed size, in wheels above someSize
+	someSize     = 16 << 20
 )
 
 // entry is a file of a wheel that goes into the tar.
@@ -262,7 +263,7 @@ func imports(entries []entry) []string {
 		if !inPackage {
 			top, _, _ = strings.Cut(top, ".") // lxml.cpython-313-x86_64-linux-gnu.so
 		}
-		if isCode && identifier(top) {
+		if isCode && identifier.MatchString(top) {
 			names = append(names, top)
 		}
 	}
@@ -270,9 +271,5 @@ func imports(entries []entry) []string {
 	return slices.Compact(names)
 }
 
-// identifier reports whether code can import name.
-func identifier(name string) bool {
-	return name != "" && !unicode.IsDigit(rune(name[0])) && !strings.ContainsFunc(name, func(r rune) bool {
-		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-}
+// identifier is a name that code can import.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -32,7 +32,8 @@ func wheel(members ...member) []byte { return wheelOf("example", "py3-none-any",
 
 func wheelOf(name, tag string, members ...member) []byte {
 	info := name + "-1.0.dist-info/"
-	replaced, record := map[string]bool{}, ""
+	replaced := map[string]bool{}
+	var record strings.Builder
 	for _, m := range members {
 		replaced[m.name] = true
 	}
@@ -41,10 +42,10 @@ func wheelOf(name, tag string, members ...member) []byte {
 	}
 	for _, m := range members {
 		sum := sha256.Sum256([]byte(m.content))
-		record += fmt.Sprintf("\"%s\",sha256=%s,%d\n", m.name, encodeSum(sum[:]), len(m.content))
+		fmt.Fprintf(&record, "\"%s\",sha256=%s,%d\n", m.name, encodeSum(sum[:]), len(m.content))
 	}
 	if file := info + "RECORD"; !replaced[file] {
-		members = append(members, member{name: file, content: record + file + ",,\n"})
+		members = append(members, member{name: file, content: record.String() + file + ",,\n"})
 	}
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -238,7 +239,7 @@ func TestBadWheels(t *testing.T) {
 		{name: "too large", content: lying(wheel(code), maxUnpacked+1), want: "bytes unpacked"},
 		{name: "size in the archive", content: lying(wheel(code), 3), want: "not a valid zip file"},
 		{name: "too many files", content: wheel(many...), want: "at most 20000"},
-		{name: "sdist only", content: wheel(code), want: "a source distribution and no wheel",
+		{name: "sdist only", content: wheel(code), want: "no wheel of it",
 			lock: func(l string) string {
 				return l[:strings.Index(l, "wheels =")] + `sdist = { url = "https://x/x.tar.gz" }`
 			}},
@@ -253,6 +254,7 @@ func TestBadWheels(t *testing.T) {
 			content: "example-1.0.dist-info/WHEEL,sha256=x,1\n"}), want: "no sha256 of \"example/__init__.py\""},
 		{name: "other than RECORD", content: wheel(code, member{name: "example-1.0.dist-info/RECORD",
 			content: "example-1.0.dist-info/WHEEL,sha256=x,1\nexample/__init__.py,sha256=AAAA,5\n"}), want: "RECORD says"},
+		{name: "large list of files", content: commented(), want: "its list of files has more than"},
 		{name: "no zip", content: []byte("PK"), want: "no zip file"},
 		{name: "pth", content: wheel(code, member{name: "bad.pth", content: "import sys; print(sys)"})},
 		{name: "pth in data", content: wheel(code, member{name: "example-1.0.data/purelib/bad.PTH", content: "import sys; print(sys)"})},
@@ -293,6 +295,21 @@ func lying(content []byte, size uint32) []byte {
 		changed[at+i] = byte(size >> (8 * i))
 	}
 	return changed
+}
+
+// commented returns a wheel whose few files have long comments in the archive's directory.
+func commented() []byte {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for i := range maxDirectory/60_000 + 1 {
+		if _, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i), Comment: strings.Repeat("x", 60_000)}); err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
 }
 
 // TestCollisions has wheels that are sound by themselves.
