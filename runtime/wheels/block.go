@@ -83,7 +83,8 @@ var requirementPattern = regexp.MustCompile(
 func ParseRequirement(text string) (Requirement, error) {
 	m := requirementPattern.FindStringSubmatch(strings.TrimSpace(text))
 	switch {
-	case m == nil || len(text) > maxMarker || !namePattern.MatchString(m[1]):
+	case m == nil || len(text) > maxMarker ||
+		strings.ContainsFunc(text, unprintable) || !namePattern.MatchString(m[1]):
 		return Requirement{}, fmt.Errorf("%q is no requirement such as pandas>=2 (PEP 508)", cut(text))
 	case m[4] != "":
 		return Requirement{}, fmt.Errorf("%q asks for a URL; only packages by name can be asked for", cut(text))

@@ -114,7 +114,7 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %s", tt.dependency, got, err, tt.want)
 		}
 	}
-	for _, bad := range []string{"", "-x", "x-", "x y", "x>", "x=1", "x @ https://x.example/x.whl", "x@https://x", "x[a", "x (>=1", "x;y;", "./x", "x\n>=1 y"} {
+	for _, bad := range []string{"", "-x", "x-", "x y", "x>", "x=1", "x @ https://x.example/x.whl", "x@https://x", "x[a", "x (>=1", "x;y;", "./x", "x\n>=1 y", "x; os_name == '\x1b'"} {
 		r, err := ParseRequirement(bad)
 		if err == nil {
 			_, err = (&Block{Dependencies: []Requirement{r}}).Missing(python, have)

@@ -21,7 +21,8 @@ import (
 // hashed when it is opened.
 type Cache struct {
 	Dir string // made if missing
-	// Client downloads. nil stands for one that heeds HTTPS_PROXY, and on Linux SSL_CERT_FILE.
+	// Client downloads. nil stands for http.DefaultClient, which heeds HTTPS_PROXY and, on Linux,
+	// SSL_CERT_FILE.
 	Client *http.Client
 	// Index is the base URL of the index (PEP 503, PEP 691) in which files of PyPI are looked up, for
 	// machines that reach PyPI only through a mirror: IndexFrom. Empty stands for the lock's own URLs,
@@ -160,7 +161,8 @@ func (w Wheel) check(size int64, sum []byte) error {
 	case w.Size != 0 && size != w.Size:
 		return fmt.Errorf("it has %d bytes, and the lock says %d: it is not the file that was locked", size, w.Size)
 	case got != w.SHA256:
-		return fmt.Errorf("its sha256 is %s, and the lock says %s: it is not the file that was locked", got, w.SHA256)
+		return fmt.Errorf("its sha256 is %s, and the lock says %s: it is not the file that was locked", got,
+			w.SHA256)
 	}
 	return nil
 }

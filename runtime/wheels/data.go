@@ -18,8 +18,8 @@ func DataLock(ip Interpreter) (*Lock, error) {
 	}
 	text, err := locks.ReadFile(fmt.Sprintf("data/pylock.data-cp%d%d-%s.toml", major, minor, ip.Machine))
 	if err != nil {
-		return nil, fmt.Errorf("there is no lock of data for %s, only for CPython 3.11 to 3.14 on x86_64 and aarch64:"+
-			" make one: mcp-bridge env lock data", ip)
+		return nil, fmt.Errorf("there is no lock of data for %s, only for CPython 3.11 to 3.14 on x86_64 and"+
+			" aarch64", ip)
 	}
 	return Parse(text)
 }

@@ -21,6 +21,9 @@ import (
 // pypiFiles is the host of PyPI's files, which locks name by their absolute URLs.
 const pypiFiles = "files.pythonhosted.org"
 
+// simple is what pages of an index are asked for: JSON, or else HTML.
+const simple = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
+
 // maxPage bounds an index's page about one package.
 const maxPage = 64 << 20
 
@@ -51,7 +54,7 @@ func (c *Cache) locate(ctx context.Context, w Chosen) (string, error) {
 		return w.URL, nil
 	}
 	var page bytes.Buffer
-	base, _, err := c.get(ctx, index.String(), "application/vnd.pypi.simple.v1+json, text/html;q=0.5", maxPage, &page)
+	base, _, err := c.get(ctx, index.String(), simple, maxPage, &page)
 	if err != nil {
 		return "", err
 	}
@@ -66,7 +69,8 @@ func (c *Cache) locate(ctx context.Context, w Chosen) (string, error) {
 		return u.String(), nil
 	}
 	return "", &Error{Err: fmt.Errorf("the index at %s doesn't have it", index.Host),
-		Next: "lock again with that index, or unset UV_DEFAULT_INDEX, UV_INDEX_URL and PIP_INDEX_URL where PyPI can be reached"}
+		Next: "lock again with that index; where PyPI can be reached, unset UV_DEFAULT_INDEX, UV_INDEX_URL and" +
+			" PIP_INDEX_URL instead"}
 }
 
 var linkPattern = regexp.MustCompile(`(?i)<a\s[^>]*?href\s*=\s*["']([^"']+)["']`)
@@ -88,16 +92,10 @@ func links(page []byte) (all []string) {
 	return all
 }
 
-// defaultClient is used by a Cache without a client.
-var defaultClient = &http.Client{Transport: func() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.ResponseHeaderTimeout = 30 * time.Second
-	return t
-}()}
-
 // get copies what is at address to w, limit bytes at most. It returns where that was found after
 // redirects, and its size. A server that sends nothing for a while is given up.
-func (c *Cache) get(ctx context.Context, address, accept string, limit int64, w io.Writer) (*url.URL, int64, error) {
+func (c *Cache) get(ctx context.Context, address, accept string, limit int64, w io.Writer) (
+	found *url.URL, size int64, err error) {
 	stall := cmp.Or(c.stall, stallAfter)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,7 +109,7 @@ func (c *Cache) get(ctx context.Context, address, accept string, limit int64, w 
 	if accept != "" {
 		req.Header.Set("Accept", accept)
 	}
-	resp, err := cmp.Or(c.Client, defaultClient).Do(req)
+	resp, err := cmp.Or(c.Client, http.DefaultClient).Do(req)
 	if err != nil {
 		return nil, 0, unreachable(ctx, req.URL.Host, err)
 	}
@@ -146,9 +144,9 @@ func unreachable(ctx context.Context, host string, err error) error {
 	if errors.As(err, &inURL) {
 		err = inURL.Err
 	}
-	e := &Error{Err: fmt.Errorf("%s can't be reached: %w", host, err), Next: "check that this machine is online and" +
-		" reaches " + host + "; behind a proxy set HTTPS_PROXY, for a mirror of PyPI UV_DEFAULT_INDEX or PIP_INDEX_URL." +
-		" What is built already works offline"}
+	e := &Error{Err: fmt.Errorf("%s can't be reached: %w", host, err),
+		Next: "check that this machine is online and reaches " + host + "; behind a proxy set HTTPS_PROXY," +
+			" for a mirror of PyPI UV_DEFAULT_INDEX or PIP_INDEX_URL. What is built already works offline"}
 	var authority x509.UnknownAuthorityError
 	if errors.As(err, &authority) {
 		e.Next = "set SSL_CERT_FILE to a file with the certificates that your network uses, as for uv"

@@ -27,14 +27,13 @@ func WriteTar(w io.Writer, ip Interpreter, files []*File) ([]Distribution, error
 	var all []entry
 	var offered []Distribution
 	for _, f := range files {
-		wheel, err := readWheel(f, rank)
+		entries, pth, err := readWheel(f, rank)
 		if err != nil {
 			return nil, fmt.Errorf("%s is refused: %w", f.File, err)
 		}
-		all = append(all, wheel.entries...)
-		slices.Sort(wheel.leftOut)
-		offered = append(offered, Distribution{Name: f.Name, Version: f.Version, Imports: imports(wheel.entries),
-			LeftOut: wheel.leftOut})
+		all = append(all, entries...)
+		offered = append(offered, Distribution{Name: f.Name, Version: f.Version, Imports: imports(entries),
+			LeftOut: pth})
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
 	if all, err = merge(all); err != nil {
@@ -46,7 +45,7 @@ func WriteTar(w io.Writer, ip Interpreter, files []*File) ([]Distribution, error
 	}
 	for _, e := range all {
 		if err := out.file(e); err != nil {
-			return nil, fmt.Errorf("%s is refused: %q: %w", e.from.File, cut(e.path), err)
+			return nil, fmt.Errorf("%s: %q: %w", e.from.File, cut(e.path), err)
 		}
 	}
 	return offered, out.tar.Close()
@@ -66,8 +65,8 @@ func merge(all []entry) ([]entry, error) {
 			if first.path == e.path && first.from != e.from && first.sum == e.sum && e.sum != "" {
 				continue
 			}
-			return nil, fmt.Errorf("%s and %s both have %q, with other content or in other case: leave one of them out",
-				first.from.File, e.from.File, cut(e.path))
+			return nil, fmt.Errorf("%s and %s both have %q, with other content or in other case: leave one of them"+
+				" out", first.from.File, e.from.File, cut(e.path))
 		}
 		at[strings.ToLower(e.path)] = e
 		if total += e.zip.UncompressedSize64; total > maxUnpacked {
@@ -78,8 +77,8 @@ func merge(all []entry) ([]entry, error) {
 	for _, e := range merged {
 		for dir := path.Dir(e.path); dir != "."; dir = path.Dir(dir) {
 			if file, is := at[strings.ToLower(dir)]; is {
-				return nil, fmt.Errorf("%s has the file %q, and %s a directory of that name", file.from.File, cut(file.path),
-					e.from.File)
+				return nil, fmt.Errorf("%s has the file %q, and %s a directory of that name", file.from.File,
+					cut(file.path), e.from.File)
 			}
 		}
 	}
@@ -130,7 +129,7 @@ func (l *layer) file(e entry) error {
 		return err
 	}
 	if sum := encodeSum(h.Sum(nil)); e.sum != "" && sum != e.sum {
-		return fmt.Errorf("its sha256 is %s, and RECORD says %s", sum, cut(e.sum))
+		return fmt.Errorf("its sha256 is %s, and RECORD says %q", sum, cut(e.sum))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ type Wheel struct {
 
 	version string
 	build   string
-	tags    []string // each "cp313-cp313-manylinux_2_28_x86_64"
+	tags    tags
 }
 
 // Chosen is the wheel of a package that fits an interpreter.
@@ -57,8 +57,17 @@ const (
 )
 
 // relock is what to do about a lock that can't be used.
-const relock = `make one for this interpreter: uv pip compile --format pylock.toml --only-binary :all:` +
-	` --python-version 3.13 --python-platform x86_64-manylinux_2_28 -o pylock.toml requirements.in`
+const relock = "make one with uv pip compile requirements.in --format pylock.toml -o pylock.toml" +
+	" --only-binary :all:"
+
+// relock is the same for an interpreter.
+func (ip Interpreter) relock() string {
+	platform := ip.Machine + "-manylinux_2_28"
+	if ip.Glibc == "" {
+		platform = ip.Machine + "-unknown-linux-musl"
+	}
+	return relock + " --python-version " + ip.Version + " --python-platform " + platform
+}
 
 type lockFile struct {
 	Version        string   `toml:"lock-version"`
@@ -95,7 +104,8 @@ func Parse(text []byte) (*Lock, error) {
 	}
 	l := &Lock{RequiresPython: file.RequiresPython, Environments: file.Environments}
 	for _, f := range file.Packages {
-		p := Package{Name: Normalize(f.Name), Version: f.Version, Marker: f.Marker, RequiresPython: f.RequiresPython}
+		p := Package{Name: Normalize(f.Name), Version: f.Version, Marker: f.Marker,
+			RequiresPython: f.RequiresPython}
 		if !namePattern.MatchString(f.Name) {
 			return nil, fmt.Errorf("%q is no name of a package", cut(f.Name))
 		}
@@ -129,7 +139,7 @@ func parseWheel(p Package, file, address string, size int64, hashes map[string]s
 		return Wheel{}, fmt.Errorf("%q is no file name of a wheel", cut(file))
 	}
 	w := Wheel{File: file, URL: address, Size: size, SHA256: strings.ToLower(hashes["sha256"]), version: m[2],
-		build: m[3], tags: expand(m[4], m[5], m[6])}
+		build: m[3], tags: m[4:7]}
 	switch {
 	case !hashPattern.MatchString(w.SHA256):
 		return Wheel{}, fmt.Errorf("%s has no sha256 in the lock, so that what is downloaded can't be checked: %s",
@@ -183,7 +193,7 @@ func (l *Lock) Choose(ip Interpreter) ([]Chosen, error) {
 	for i, c := range all[min(1, len(all)):] {
 		if c.Name == all[i].Name {
 			return nil, fmt.Errorf("the lock has two versions of %s for %s, %s and %s: %s", c.Name, ip,
-				all[i].Version, c.Version, relock)
+				all[i].Version, c.Version, ip.relock())
 		}
 	}
 	if total > maxUnpacked {
@@ -199,7 +209,7 @@ func (l *Lock) made(ip Interpreter) error {
 		return fmt.Errorf("requires-python of the lock: %w", err)
 	}
 	if !fits {
-		return fmt.Errorf("the lock requires Python %s, and there is %s: %s", l.RequiresPython, ip, relock)
+		return fmt.Errorf("the lock requires Python %s, and there is %s: %s", l.RequiresPython, ip, ip.relock())
 	}
 	if len(l.Environments) == 0 {
 		return nil
@@ -209,24 +219,24 @@ func (l *Lock) made(ip Interpreter) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the lock was not made for %s (its environments are others): %s", ip, relock)
+	return fmt.Errorf("the lock was not made for %s (its environments are others): %s", ip, ip.relock())
 }
 
 func (p Package) choose(ip Interpreter, rank map[string]int) (Chosen, error) {
 	if fits, err := pythonFits(p.RequiresPython, ip); err != nil || !fits {
 		return Chosen{}, errors.Join(err, fmt.Errorf("it requires Python %s, and there is %s: %s",
-			p.RequiresPython, ip, relock))
+			p.RequiresPython, ip, ip.relock()))
 	}
 	if len(p.Wheels) == 0 {
-		return Chosen{}, fmt.Errorf("the lock has no wheel of it, at most sources. Only wheels are used, since building"+
-			" one runs the package's own code here: %s", relock)
+		return Chosen{}, fmt.Errorf("the lock has no wheel of it, at most sources. Only wheels are used, since"+
+			" building one runs the package's own code here: %s", ip.relock())
 	}
 	best := slices.MinFunc(p.Wheels, func(a, b Wheel) int {
-		return cmp.Or(cmp.Compare(a.rank(rank), b.rank(rank)), compareBuilds(b.build, a.build),
+		return cmp.Or(cmp.Compare(a.tags.rank(rank), b.tags.rank(rank)), compareBuilds(b.build, a.build),
 			cmp.Compare(a.File, b.File))
 	})
-	if best.rank(rank) == len(rank) {
-		return Chosen{}, fmt.Errorf("none of its %d wheels in the lock fits %s: %s", len(p.Wheels), ip, relock)
+	if best.tags.rank(rank) == len(rank) {
+		return Chosen{}, fmt.Errorf("none of its %d wheels in the lock fits %s: %s", len(p.Wheels), ip, ip.relock())
 	}
 	return Chosen{Name: p.Name, Version: cmp.Or(p.Version, best.version), Wheel: best}, nil
 }

@@ -149,4 +149,5 @@ func compareValues(left, op, right string) (bool, error) {
 }
 
 // orders says how the text at the left may be ordered beside that at the right.
-var orders = map[string][]int{"==": {0}, "===": {0}, "!=": {-1, 1}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}
+var orders = map[string][]int{"==": {0}, "===": {0}, "!=": {-1, 1}, "<": {-1}, "<=": {-1, 0}, ">": {1},
+	">=": {0, 1}}

@@ -6,16 +6,29 @@ import (
 	"strings"
 )
 
-// expand returns all combinations of three sets of tags, whose members dots separate (PEP 425).
-func expand(pythons, abis, platforms string) (tags []string) {
-	for python := range strings.SplitSeq(pythons, ".") {
-		for abi := range strings.SplitSeq(abis, ".") {
-			for platform := range strings.SplitSeq(platforms, ".") {
-				tags = append(tags, python+"-"+abi+"-"+platform)
+// tags are three sets, of Pythons, ABIs and platforms, whose members dots separate (PEP 425). Each
+// combination is a tag: cp313-cp313-manylinux_2_28_x86_64.
+type tags []string
+
+// maxTags bounds the combinations that are looked at.
+const maxTags = 1000
+
+// rank returns the place of the best tag, or the number of places if none fits.
+func (t tags) rank(rank map[string]int) int {
+	best, left := len(rank), maxTags
+	for python := range strings.SplitSeq(t[0], ".") {
+		for abi := range strings.SplitSeq(t[1], ".") {
+			for platform := range strings.SplitSeq(t[2], ".") {
+				if left--; left < 0 {
+					return best
+				}
+				if n, fits := rank[python+"-"+abi+"-"+platform]; fits {
+					best = min(best, n)
+				}
 			}
 		}
 	}
-	return tags
+	return best
 }
 
 // tags returns the tags of wheels that ip can use, and how well each fits: 0 is best. The order is
@@ -86,19 +99,6 @@ func (ip Interpreter) platforms() (all []string, err error) {
 		}
 	}
 	return append(all, "linux_"+ip.Machine), nil
-}
-
-// rank returns the place of the best of w's tags, or the number of tags if none fits.
-func (w Wheel) rank(rank map[string]int) int { return bestRank(w.tags, rank) }
-
-func bestRank(tags []string, rank map[string]int) int {
-	best := len(rank)
-	for _, tag := range tags {
-		if n, fits := rank[tag]; fits {
-			best = min(best, n)
-		}
-	}
-	return best
 }
 
 // compareBuilds orders build tags by their number, then by what follows it.

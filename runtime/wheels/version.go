@@ -28,7 +28,9 @@ var (
 		`(?:[-_.]?(dev)[-_.]?([0-9]*))?` +
 		`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
 	zerosPattern = regexp.MustCompile(`(^|\.)0+([0-9])`)
-	phases       = map[string]int64{"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
+	phases       = map[string]int64{"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2,
+		"preview": 2}
+	dots = strings.NewReplacer("-", ".", "_", ".")
 )
 
 // maxVersion bounds the length of a version, maxDigits that of a number in it.
@@ -61,7 +63,7 @@ func parseVersion(text string) (version, error) {
 	} else if v.post < 0 && v.dev != never {
 		v.phase = -1
 	}
-	v.local = zerosPattern.ReplaceAllString(strings.NewReplacer("-", ".", "_", ".").Replace(strings.ToLower(m[10])), "$1$2")
+	v.local = zerosPattern.ReplaceAllString(dots.Replace(strings.ToLower(m[10])), "$1$2")
 	if tooLong {
 		return version{}, fmt.Errorf("%q has a number of more than %d digits", cut(text), maxDigits)
 	}

@@ -14,15 +14,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // Bounds of one wheel beyond those of all.
 const (
 	maxDirectory = 8 << 20 // of a zip file's own list of files
-	maxMetadata  = 8 << 20 // of WHEEL and RECORD
-	maxName      = 1000    // of a file's path
-	maxRatio     = 100     // of unpacked to packed size, in wheels above someSize
+	maxWHEEL     = 64 << 10
+	maxRECORD    = 8 << 20
+	maxName      = 1000 // of a file's path
+	maxRatio     = 100  // of unpacked to packed size, in wheels above someSize
 	someSize     = 16 << 20
 )
 
@@ -34,35 +34,28 @@ type entry struct {
 	sum  string // the sha256 that RECORD has, base64 without padding
 }
 
-// wheelFiles is a wheel read as far as its list of files.
-type wheelFiles struct {
-	from    *File
-	entries []entry
-	leftOut []string
-}
-
 // readWheel checks what a wheel says of itself, and lists what of it goes into the tar: its packages
 // (PEP 427: the archive's root, and purelib and platlib of its .data directory) and its metadata, as
 // importlib.metadata reads it. Scripts, headers and data are left out, and bytecode, which the
-// image's own Python makes. So are .pth files, since some sound packages have one and nothing here
-// reads them; a sitecustomize has no other use than to run unasked, and is refused.
-func readWheel(f *File, rank map[string]int) (*wheelFiles, error) {
+// image's own Python makes. So are .pth files, which are returned for a person, since some sound
+// packages have one and nothing here reads them; a sitecustomize has no other use than to run unasked,
+// and is refused.
+func readWheel(f *File, rank map[string]int) (entries []entry, pth []string, err error) {
 	z, err := openZip(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	info, err := distInfo(z, f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := checkWHEEL(z, info, rank); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sums, err := readRECORD(z, info)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	w := &wheelFiles{from: f}
 	data := strings.TrimSuffix(info, ".dist-info") + ".data"
 	for _, member := range z.File {
 		name := member.Name
@@ -71,7 +64,7 @@ func readWheel(f *File, rank map[string]int) (*wheelFiles, error) {
 		}
 		sum, listed := sums[name]
 		if !listed && name != info+"/RECORD" {
-			return nil, fmt.Errorf("its RECORD has no sha256 of %q", cut(name))
+			return nil, nil, fmt.Errorf("its RECORD has no sha256 of %q", cut(name))
 		}
 		name, in := place(name, data)
 		top, _, below := strings.Cut(name, "/")
@@ -79,14 +72,15 @@ func readWheel(f *File, rank map[string]int) (*wheelFiles, error) {
 		case !in || strings.Contains("/"+name, "/__pycache__/"):
 			continue
 		case !below && strings.HasSuffix(strings.ToLower(name), ".pth"):
-			w.leftOut = append(w.leftOut, name)
+			pth = append(pth, name)
 			continue
 		case startup(top):
-			return nil, fmt.Errorf("it has %q, which Python would run at every start", cut(name))
+			return nil, nil, fmt.Errorf("it has %q, which Python would run at every start", cut(name))
 		}
-		w.entries = append(w.entries, entry{path: name, from: f, zip: member, sum: sum})
+		entries = append(entries, entry{path: name, from: f, zip: member, sum: sum})
 	}
-	return w, nil
+	slices.Sort(pth)
+	return entries, pth, nil
 }
 
 // place returns where a file is unpacked to, below Root, and whether it is at all.
@@ -124,7 +118,8 @@ func openZip(f *File) (*zip.Reader, error) {
 		kind := member.Mode().Type()
 		switch {
 		case !safe(name):
-			return nil, fmt.Errorf("it has a file %q: a name must be below the wheel's root and plain", cut(member.Name))
+			return nil, fmt.Errorf("it has a file %q, whose name isn't a plain one below the wheel's root",
+				cut(member.Name))
 		case kind != 0 && (kind != fs.ModeDir || !isDir):
 			return nil, fmt.Errorf("it has %q, which is no regular file (%s)", cut(name), member.Mode())
 		case member.Flags&1 != 0:
@@ -133,7 +128,6 @@ func openZip(f *File) (*zip.Reader, error) {
 			return nil, fmt.Errorf("it has %q twice, if upper and lower case are the same", cut(name))
 		}
 		seen[strings.ToLower(name)] = true
-		// Each is compared for itself, since their sum could overflow.
 		if total += min(member.UncompressedSize64, maxUnpacked+1); total > maxUnpacked {
 			return nil, fmt.Errorf("it has more than %d bytes unpacked", int64(maxUnpacked))
 		}
@@ -162,8 +156,8 @@ func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
 
 // safe reports whether name is a path below a directory, on any system, that can be shown.
 func safe(name string) bool {
-	odd := func(r rune) bool { return r == '\\' || r == ':' || r == unicode.ReplacementChar || !unicode.IsPrint(r) }
-	return fs.ValidPath(name) && name != "." && len(name) <= maxName && !strings.ContainsFunc(name, odd) &&
+	return fs.ValidPath(name) && name != "." && len(name) <= maxName &&
+		!strings.ContainsAny(name, `\:`) && !strings.ContainsFunc(name, unprintable) &&
 		!slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > 255 })
 }
 
@@ -189,50 +183,53 @@ func distInfo(z *zip.Reader, f *File) (string, error) {
 }
 
 // readMember returns the content of a small file.
-func readMember(z *zip.Reader, name string) ([]byte, error) {
+func readMember(z *zip.Reader, name string, limit int) ([]byte, error) {
 	f, err := z.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("it lacks %s", cut(name))
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxMetadata+1))
-	if err == nil && len(text) > maxMetadata {
-		err = fmt.Errorf("%s has more than %d bytes", cut(name), maxMetadata)
+	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", cut(name), limit)
 	}
 	return text, err
 }
 
 // checkWHEEL returns an error if the wheel's own word on format and tags doesn't fit.
 func checkWHEEL(z *zip.Reader, info string, rank map[string]int) error {
-	text, err := readMember(z, info+"/WHEEL")
+	text, err := readMember(z, info+"/WHEEL", maxWHEEL)
 	if err != nil {
 		return err
 	}
 	var format string
-	var tags []string
+	var said []string
+	best := len(rank)
 	for scanner := bufio.NewScanner(bytes.NewReader(text)); scanner.Scan(); {
 		key, value, _ := strings.Cut(scanner.Text(), ":")
 		switch value = strings.TrimSpace(value); key {
 		case "Wheel-Version":
 			format = value
 		case "Tag":
+			said = append(said, cut(value))
 			if parts := strings.Split(value, "-"); len(parts) == 3 {
-				tags = append(tags, expand(parts[0], parts[1], parts[2])...)
+				best = min(best, tags(parts).rank(rank))
 			}
 		}
 	}
 	switch {
 	case !strings.HasPrefix(format, "1."):
 		return fmt.Errorf("it has the wheel format %q; only 1.x is known", cut(format))
-	case bestRank(tags, rank) == len(rank):
-		return fmt.Errorf("it is, as it says of itself, for %q, which doesn't fit this interpreter", tags[:min(3, len(tags))])
+	case best == len(rank):
+		return fmt.Errorf("its WHEEL says that it is for %q, which doesn't fit this interpreter",
+			said[:min(3, len(said))])
 	}
 	return nil
 }
 
 // readRECORD returns the sha256 of each file that RECORD lists.
 func readRECORD(z *zip.Reader, info string) (map[string]string, error) {
-	text, err := readMember(z, info+"/RECORD")
+	text, err := readMember(z, info+"/RECORD", maxRECORD)
 	if err != nil {
 		return nil, err
 	}

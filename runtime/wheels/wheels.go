@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // Root is the directory below which the tar has all files.
@@ -50,6 +51,8 @@ var (
 func Normalize(name string) string {
 	return strings.ToLower(separators.ReplaceAllString(name, "-"))
 }
+
+func unprintable(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
 
 // Distribution is a package of an environment.
 type Distribution struct {

@@ -247,6 +247,8 @@ func TestBadWheels(t *testing.T) {
 			content: "Wheel-Version: 1.0\nTag: cp313-cp313-win_amd64\n"}), want: "doesn't fit this interpreter"},
 		{name: "no tag", content: wheel(code, member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 1.0\n"}),
 			want: "doesn't fit this interpreter"},
+		{name: "endless tags", content: wheel(code, member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 1.0\nTag: " +
+			strings.Repeat("x.", 9999) + "-" + strings.Repeat("y.", 9999) + "-" + strings.Repeat("z.", 9999)}), want: "doesn't fit this interpreter"},
 		{name: "new format", content: wheel(code, member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 2.0\n"}), want: `format "2.0"`},
 		{name: "other package", content: wheelOf("other", "py3-none-any", code), want: "the lock says example 1.0"},
 		{name: "two packages", content: wheel(code, member{name: "other-1.0.dist-info/METADATA"}), want: "two .dist-info"},
