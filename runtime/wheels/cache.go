@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
@@ -31,8 +30,6 @@ type Cache struct {
 	// Progress takes how many bytes of the wheels are here, and how many they have in all as far as the
 	// lock tells. It is called often, by one goroutine at a time; nil means silence.
 	Progress func(done, total int64)
-
-	stall time.Duration // zero stands for stallAfter
 }
 
 // File is a wheel in the cache, opened, whose content has the hash that the lock says.
@@ -127,10 +124,6 @@ func (c *Cache) fetch(ctx context.Context, w Chosen, p *progress) (*File, error)
 	if f, err := openChecked(path, w); err == nil {
 		p.add(f.size)
 		return f, nil
-	} else if !errors.Is(err, os.ErrNotExist) {
-		if err := os.Remove(path); err != nil { // a damaged one
-			return nil, c.diskError(err)
-		}
 	}
 	if err := c.download(ctx, w, path, p); err != nil {
 		return nil, fmt.Errorf("downloading %s: %w", w.File, err)
@@ -167,7 +160,7 @@ func (w Wheel) check(size int64, sum []byte) error {
 	return nil
 }
 
-// download writes the wheel to path, which has the whole of it or isn't there.
+// download writes the wheel to path, where nothing changes before all of it is there.
 func (c *Cache) download(ctx context.Context, w Chosen, path string, p *progress) (err error) {
 	address, err := c.locate(ctx, w)
 	if err != nil {
@@ -191,7 +184,6 @@ func (c *Cache) download(ctx context.Context, w Chosen, path string, p *progress
 		err = os.Rename(part, path)
 	}
 	if err != nil {
-		p.add(-size)
 		_ = os.Remove(part)
 	}
 	return c.diskError(err)

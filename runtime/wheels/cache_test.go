@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -134,14 +135,13 @@ func TestUnavailable(t *testing.T) {
 		{"proxy's login", answer(407), "answered 407", "HTTPS_PROXY"},
 		{"broken", answer(503), "answered 503", "try again"},
 		{"cut", func(w http.ResponseWriter, _ *http.Request) { half(w) }, "unexpected EOF", "online"},
-		{"silent", func(w http.ResponseWriter, r *http.Request) { half(w); <-r.Context().Done() }, "nothing came for", "online"},
 		{"too long", func(w http.ResponseWriter, _ *http.Request) { w.Write(append(example, 0)) }, "not the file that was locked", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := httptest.NewServer(tt.handler)
 			defer s.Close()
-			c := &Cache{Dir: t.TempDir(), stall: 100 * time.Millisecond}
+			c := &Cache{Dir: t.TempDir()}
 			checkError(t, fetch(t, c, chosenAt(t, s.URL)), exampleFile, tt.want, tt.hint)
 			if got := fmt.Sprint(names(t, c.Dir)); got != "[lock]" {
 				t.Errorf("the cache has %s", got)
@@ -151,7 +151,9 @@ func TestUnavailable(t *testing.T) {
 	t.Run("offline", func(t *testing.T) {
 		s := serve(t, nil)
 		s.Close()
-		err := fetch(t, &Cache{Dir: t.TempDir()}, chosenAt(t, strings.Replace(s.URL, "//", "//user:secret@", 1)))
+		chosen := chosenAt(t, strings.Replace(s.URL, "//", "//user:secret@", 1))
+		chosen[0].URL += "?token=secret"
+		err := fetch(t, &Cache{Dir: t.TempDir()}, chosen)
 		checkError(t, err, exampleFile, "can't be reached", "HTTPS_PROXY")
 		if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v has a password", err)
@@ -176,6 +178,51 @@ func TestUnavailable(t *testing.T) {
 		}
 		checkError(t, fetch(t, &Cache{Dir: filepath.Join(path, "x")}, nil), path, "not a directory", "")
 	})
+}
+
+// slow answers with content of which a part comes after each pause.
+type slow struct {
+	parts []string
+	pause time.Duration
+}
+
+func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := reader(func(p []byte) (int, error) {
+		if len(s.parts) == 0 {
+			return 0, io.EOF
+		}
+		select {
+		case <-time.After(s.pause):
+		case <-r.Context().Done():
+			return 0, r.Context().Err()
+		}
+		n := copy(p, s.parts[0])
+		s.parts = s.parts[1:]
+		return n, nil
+	})
+	return &http.Response{StatusCode: 200, Body: io.NopCloser(body), Request: r}, nil
+}
+
+// TestStall waits for a server that is slow, and gives one up that has stopped.
+func TestStall(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		pause time.Duration
+	}{{"slow", stallAfter - time.Second}, {"silent", stallAfter + time.Second}} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				text := string(example)
+				c := &Cache{Dir: dir, Client: &http.Client{Transport: &slow{[]string{text[:9], text[9:20], text[20:]}, tt.pause}}}
+				err := fetch(t, c, chosenAt(t, "https://x.example"))
+				if tt.name == "silent" {
+					checkError(t, err, exampleFile, "nothing came for 1m0s", "online")
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // checkError wants two texts in an error and one in its hint.

@@ -96,10 +96,9 @@ func links(page []byte) (all []string) {
 // redirects, and its size. A server that sends nothing for a while is given up.
 func (c *Cache) get(ctx context.Context, address, accept string, limit int64, w io.Writer) (
 	found *url.URL, size int64, err error) {
-	stall := cmp.Or(c.stall, stallAfter)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	clock := time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %v", stall)) })
+	clock := time.AfterFunc(stallAfter, func() { cancel(fmt.Errorf("nothing came for %v", stallAfter)) })
 	defer clock.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -118,7 +117,7 @@ func (c *Cache) get(ctx context.Context, address, accept string, limit int64, w 
 		return nil, 0, refused(req.URL.Host, resp.StatusCode)
 	}
 	n, err := io.Copy(w, io.LimitReader(reader(func(p []byte) (int, error) {
-		clock.Reset(stall)
+		clock.Reset(stallAfter)
 		n, err := resp.Body.Read(p)
 		if err != nil && !errors.Is(err, io.EOF) {
 			err = unreachable(ctx, req.URL.Host, err)

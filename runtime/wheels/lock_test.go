@@ -18,6 +18,11 @@ func TestBadLocks(t *testing.T) {
 	hashed := "hashes = { sha256 = \"" + zeros + "\" }"
 	wheels := func(fields string) string { return oneWheel("wheels = [{ " + fields + " }]") }
 	good := `url = "https://x.example/` + exampleFile + `"`
+	large := "lock-version = \"1.0\"\n"
+	for _, name := range []string{"a", "b", "c"} {
+		large += fmt.Sprintf("[[packages]]\nname = %q\nwheels = [{ url = 'https://x.example/%s-1.0-py3-none-any.whl', size = 1000000000, %s }]\n",
+			name, name, hashed)
+	}
 	tests := []struct{ name, lock, want string }{
 		{"no TOML", "[", "no pylock.toml"},
 		{"no lock", "", `lock-version ""`},
@@ -31,6 +36,8 @@ func TestBadLocks(t *testing.T) {
 		{"short hash", wheels(good + `, hashes = { sha256 = "00" }`), "has no sha256 in the lock"},
 		{"path", wheels(`name = "` + exampleFile + `", path = "x.whl", ` + hashed), "has no https URL"},
 		{"file URL", wheels(`url = "file:///x/` + exampleFile + `", ` + hashed), "has no https URL"},
+		{"no host", wheels(`url = "https:///x/` + exampleFile + `", ` + hashed), "has no https URL"},
+		{"large together", large, "the wheels have 3000000000 bytes"},
 		{"no wheel", wheels(`url = "https://x.example/example-1.0.tar.gz", ` + hashed), "no file name of a wheel"},
 		{"name of a file elsewhere", wheels(`name = "../` + exampleFile + `", ` + good + `, ` + hashed), "no file name of a wheel"},
 		{"other package", wheels(`url = "https://x.example/other-1.0-py3-none-any.whl", ` + hashed), "another package"},
@@ -198,7 +205,7 @@ func TestMarkers(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"python_version", "python_version = '3'", "(os_name == 'posix'", "os_name == 'posix')", "os_name not 'x'",
-		"os_name == posix", "platform_release > '1'", "os_name == 'a' 'b'", "and", "'a' ~= 'b'", strings.Repeat("(", maxMarker+1)} {
+		"os_name == posix", "platform_release > '1'", "os_name == 'a' 'b'", "and", "'a' ~= 'b'", strings.Repeat("os_name == 'posix' or ", 200) + "os_name == 'posix'"} {
 		if _, err := holds(bad, python); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}

@@ -326,6 +326,18 @@ func TestCollisions(t *testing.T) {
 	}
 }
 
+// TestBoundsOfAll has what several wheels reach together.
+func TestBoundsOfAll(t *testing.T) {
+	large := func(name string) entry {
+		return entry{path: name, zip: &zip.File{FileHeader: zip.FileHeader{UncompressedSize64: maxUnpacked/2 + 1}}}
+	}
+	for want, entries := range map[string][]entry{"20001 files": make([]entry, maxFiles+1), "bytes unpacked": {large("a"), large("b")}} {
+		if _, err := merge(entries); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want one with %q", err, want)
+		}
+	}
+}
+
 // memory is a File that is on no disk.
 func memory(content []byte) *File {
 	return &File{Chosen: Chosen{Name: "example", Version: "1.0", Wheel: Wheel{File: exampleFile}}, size: int64(len(content)),
