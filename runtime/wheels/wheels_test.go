@@ -134,7 +134,7 @@ func closeAll(files []*File) {
 // readTar fails the test at anything in a tar that mustn't be there.
 func readTar(t *testing.T, text []byte) unpacked {
 	t.Helper()
-	got := unpacked{}
+	got, last := unpacked{}, ""
 	for r := tar.NewReader(bytes.NewReader(text)); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -153,6 +153,12 @@ func readTar(t *testing.T, text []byte) unpacked {
 		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir || h.Uid != 0 || h.Gid != 0 || !h.ModTime.Equal(epoch) ||
 			h.Mode != 0o644 && h.Mode != 0o755 {
 			t.Errorf("the tar has %+v", h)
+		}
+		if h.Typeflag == tar.TypeReg {
+			if name <= last {
+				t.Errorf("the tar has %q after %q", name, last)
+			}
+			last = name
 		}
 		got[name] = fmt.Sprintf("%o %s", h.Mode, content)
 	}
