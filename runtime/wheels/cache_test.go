@@ -180,6 +180,11 @@ func TestUnavailable(t *testing.T) {
 	})
 }
 
+// reader is a function as an io.Reader.
+type reader func([]byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
+
 // slow answers with content of which a part comes after each pause.
 type slow struct {
 	parts []string

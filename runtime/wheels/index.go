@@ -116,21 +116,28 @@ func (c *Cache) get(ctx context.Context, address, accept string, limit int64, w 
 	if resp.StatusCode != http.StatusOK {
 		return nil, 0, refused(req.URL.Host, resp.StatusCode)
 	}
-	n, err := io.Copy(w, io.LimitReader(reader(func(p []byte) (int, error) {
-		clock.Reset(stallAfter)
-		n, err := resp.Body.Read(p)
-		if err != nil && !errors.Is(err, io.EOF) {
-			err = unreachable(ctx, req.URL.Host, err)
-		}
-		return n, err
-	}), limit))
-	return resp.Request.URL, n, err
+	body := watched{resp.Body, func() { clock.Reset(stallAfter) }, func(err error) error {
+		return unreachable(ctx, req.URL.Host, err)
+	}}
+	size, err = io.Copy(w, io.LimitReader(body, limit))
+	return resp.Request.URL, size, err
 }
 
-// reader is a function as an io.Reader.
-type reader func([]byte) (int, error)
+// watched reads, calls before each time, and explains errors.
+type watched struct {
+	r       io.Reader
+	before  func()
+	explain func(error) error
+}
 
-func (r reader) Read(p []byte) (int, error) { return r(p) }
+func (w watched) Read(p []byte) (int, error) {
+	w.before()
+	n, err := w.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = w.explain(err)
+	}
+	return n, err
+}
 
 // unreachable says why a server couldn't be reached, without the URL, which may have a password.
 func unreachable(ctx context.Context, host string, err error) error {

@@ -88,12 +88,12 @@ func (v version) trimmed() []int64 {
 	return v.release[:n]
 }
 
-// compare returns how a is ordered beside b, as cmp.Compare does. Two local versions of one version
+// compare returns how v is ordered beside o, as cmp.Compare does. Two local versions of one version
 // are only equal or not, since no condition asks for their order.
-func (a version) compare(b version) int {
-	return cmp.Or(cmp.Compare(a.epoch, b.epoch), slices.Compare(a.trimmed(), b.trimmed()),
-		cmp.Compare(a.phase, b.phase), cmp.Compare(a.pre, b.pre), cmp.Compare(a.post, b.post),
-		cmp.Compare(a.dev, b.dev), cmp.Compare(a.local, b.local))
+func (v version) compare(o version) int {
+	return cmp.Or(cmp.Compare(v.epoch, o.epoch), slices.Compare(v.trimmed(), o.trimmed()),
+		cmp.Compare(v.phase, o.phase), cmp.Compare(v.pre, o.pre), cmp.Compare(v.post, o.post),
+		cmp.Compare(v.dev, o.dev), cmp.Compare(v.local, o.local))
 }
 
 // specifiers are conditions that a version has to meet, all of them: ">=2,<4".
