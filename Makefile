@@ -8,7 +8,7 @@ VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false
 FUZZTIME ?= 10s
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help build install man demo test test-all storms conformance hosts check setup third-party vulncheck fmt vet lint lint-setup unit python stubs npm servers image guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install man demo test test-all storms conformance hosts check setup third-party vulncheck fmt vet lint lint-setup unit python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -84,6 +84,9 @@ servers: ## install more real servers, from npm, PyPI and Go, which the end-to-e
 
 image: build ## get the default image or make one like it
 	@scripts/as-user bin/mcp-bridge image ensure
+
+wheels: ## make the environment data from PyPI's wheels, twice; skipped where PyPI can't be reached
+	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" go test -count=1 -run TestRealWheels -v -tags "$(TAGS)" ./runtime/wheels
 
 guest: ## the guest's own tests in real containers; needs setup, build and image
 	@test/guest

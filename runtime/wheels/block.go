@@ -1,0 +1,140 @@
+package wheels
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Block is what code asks for in a comment of its own (PEP 723).
+type Block struct {
+	RequiresPython string
+	Dependencies   []Requirement
+}
+
+// blockPattern is the one that PEP 723 itself gives.
+var blockPattern = regexp.MustCompile(`(?m)^# /// ([a-zA-Z0-9-]+)$\s((?:^#(?:| .*)$\s)+)^# ///$`)
+
+// maxDependencies bounds the list of a block.
+const maxDependencies = 200
+
+// ParseBlock returns the block "# /// script" of code, or nil if there is none.
+func ParseBlock(code string) (*Block, error) {
+	if !strings.Contains(code, "# /// script") {
+		return nil, nil // spares code without a block the regular expression
+	}
+	var comment string
+	for _, m := range blockPattern.FindAllStringSubmatch(strings.ReplaceAll(code, "\r\n", "\n"), -1) {
+		if m[1] != "script" {
+			continue
+		}
+		if comment != "" {
+			return nil, fmt.Errorf("the code has two blocks \"# /// script\"; only one is allowed")
+		}
+		comment = m[2]
+	}
+	if comment == "" {
+		return nil, nil
+	}
+	var text strings.Builder
+	for line := range strings.Lines(comment) {
+		text.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "#"), " "))
+	}
+	var file struct {
+		RequiresPython string   `toml:"requires-python"`
+		Dependencies   []string `toml:"dependencies"`
+	}
+	if err := toml.Unmarshal([]byte(text.String()), &file); err != nil {
+		return nil, fmt.Errorf("the block \"# /// script\" is no TOML: %w", err)
+	}
+	if _, err := parseSpecifiers(file.RequiresPython); err != nil {
+		return nil, fmt.Errorf("requires-python of the block \"# /// script\": %w", err)
+	}
+	if len(file.Dependencies) > maxDependencies {
+		return nil, fmt.Errorf("the block \"# /// script\" has more than %d dependencies", maxDependencies)
+	}
+	b := &Block{RequiresPython: file.RequiresPython}
+	for _, d := range file.Dependencies {
+		r, err := ParseRequirement(d)
+		if err != nil {
+			return nil, fmt.Errorf("dependencies of the block \"# /// script\": %w", err)
+		}
+		b.Dependencies = append(b.Dependencies, r)
+	}
+	return b, nil
+}
+
+// Requirement asks for a package (PEP 508): pandas>=2; python_version >= "3.11". Its extras are
+// dropped: an environment either has what they stand for or it doesn't, which the import shows.
+type Requirement struct {
+	Name   string // normalized
+	Text   string // as written
+	wanted specifiers
+	marker string
+}
+
+// The marker's semicolon ends the conditions, which can be in parentheses.
+var requirementPattern = regexp.MustCompile(
+	`^([a-zA-Z0-9][a-zA-Z0-9._-]*?)\s*(?:\[[^\]]*\])?\s*(?:([=!~<>][^;()]*)|\(([^;()]*)\)|(@.*))?\s*(?:;(.*))?$`)
+
+// ParseRequirement reads one requirement of a package by name. One at a URL is refused.
+func ParseRequirement(text string) (Requirement, error) {
+	m := requirementPattern.FindStringSubmatch(strings.TrimSpace(text))
+	switch {
+	case m == nil || len(text) > maxMarker ||
+		strings.ContainsFunc(text, unprintable) || !namePattern.MatchString(m[1]):
+		return Requirement{}, fmt.Errorf("%q is no requirement such as pandas>=2 (PEP 508)", cut(text))
+	case m[4] != "":
+		return Requirement{}, fmt.Errorf("%q asks for a URL; only packages by name can be asked for", cut(text))
+	}
+	wanted, err := parseSpecifiers(m[2] + m[3])
+	if err != nil {
+		return Requirement{}, fmt.Errorf("in %q: %w", cut(text), err)
+	}
+	return Requirement{Name: Normalize(m[1]), Text: text, wanted: wanted, marker: m[5]}, nil
+}
+
+// Missing returns what of b an environment with ip and the packages have lacks, as words for a
+// person: requirements as they are written, and the version of Python. Requirements whose marker is
+// false for ip ask for nothing.
+func (b *Block) Missing(ip Interpreter, have []Distribution) (missing []string, err error) {
+	fits, err := pythonFits(b.RequiresPython, ip)
+	if err != nil {
+		return nil, err
+	}
+	if !fits {
+		missing = append(missing, "Python "+b.RequiresPython)
+	}
+	for _, r := range b.Dependencies {
+		asked, err := holds(r.marker, ip)
+		if err != nil {
+			return nil, err
+		}
+		if asked && !r.metBy(have) {
+			missing = append(missing, r.Text)
+		}
+	}
+	return missing, nil
+}
+
+func (r Requirement) metBy(have []Distribution) bool {
+	for _, d := range have {
+		if d.Name == r.Name {
+			v, err := parseVersion(d.Version)
+			return err == nil && r.wanted.match(v)
+		}
+	}
+	return false
+}
+
+// pythonFits reports whether ip's version is one that requires-python allows.
+func pythonFits(requires string, ip Interpreter) (bool, error) {
+	allowed, err := parseSpecifiers(requires)
+	if err != nil {
+		return false, err
+	}
+	v, err := parseVersion(ip.Version)
+	return err == nil && allowed.match(v), err
+}

@@ -1,0 +1,223 @@
+package wheels
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
+)
+
+// Cache is a directory of wheels named by their hashes. Nothing in it is believed: each file is
+// hashed when it is opened.
+type Cache struct {
+	Dir string // made if missing
+	// Client downloads. nil stands for http.DefaultClient, which heeds HTTPS_PROXY and, on Linux,
+	// SSL_CERT_FILE.
+	Client *http.Client
+	// Index is the base URL of the index (PEP 503, PEP 691) in which files of PyPI are looked up, for
+	// machines that reach PyPI only through a mirror: IndexFrom. Empty stands for the lock's own URLs,
+	// which are used for files of any other host in any case, as uv and pip do.
+	Index string
+	// Progress takes how many bytes of the wheels are here, and how many they have in all as far as the
+	// lock tells. It is called often, by one goroutine at a time; nil means silence.
+	Progress func(done, total int64)
+}
+
+// File is a wheel in the cache, opened, whose content has the hash that the lock says.
+type File struct {
+	Chosen
+	content interface {
+		io.ReaderAt
+		io.Closer
+	}
+	size int64
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.content.Close() }
+
+// Error says what about the machine or the network keeps wheels from being downloaded. It is news
+// for a person.
+type Error struct {
+	Err  error
+	Next string // what to do about it
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *Error) Hint() string { return e.Next }
+
+// parallel bounds how many wheels are downloaded or hashed at once.
+const parallel = 4
+
+// suffix ends the names of wheels in the cache, unfinished those of downloads under way.
+const suffix, unfinished = ".whl", ".part"
+
+// Fetch opens the wheels in their order, after downloading those that the cache lacks or has damaged.
+// The caller closes them. Fetch waits for other processes that use the same cache, and blocks until
+// all is done, an error comes or ctx ends. Wheels that were complete by then are in the cache.
+func (c *Cache) Fetch(ctx context.Context, wheels []Chosen) ([]*File, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, c.diskError(err)
+	}
+	release, err := filelock.Acquire(ctx, filepath.Join(c.Dir, "lock"))
+	if err != nil {
+		return nil, c.diskError(err)
+	}
+	defer release()
+	left, _ := filepath.Glob(filepath.Join(c.Dir, "*"+unfinished)) // by processes that were killed
+	for _, path := range left {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := &progress{tell: c.Progress}
+	for _, w := range wheels {
+		p.total += w.Size
+	}
+	files := make([]*File, len(wheels))
+	places := make(chan struct{}, parallel)
+	var wg sync.WaitGroup
+	for i, w := range wheels {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			f, err := c.fetch(ctx, w, p)
+			if err != nil {
+				cancel(err) // the first one is the cause of the others
+			}
+			files[i] = f
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		for _, f := range files {
+			if f != nil {
+				_ = f.Close()
+			}
+		}
+		return nil, err
+	}
+	return files, nil
+}
+
+// fetch opens one wheel.
+func (c *Cache) fetch(ctx context.Context, w Chosen, p *progress) (*File, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	path := filepath.Join(c.Dir, w.SHA256+suffix)
+	if f, err := openChecked(path, w); err == nil {
+		p.add(f.size)
+		return f, nil
+	}
+	if err := c.download(ctx, w, path, p); err != nil {
+		return nil, fmt.Errorf("downloading %s: %w", w.File, err)
+	}
+	return openChecked(path, w)
+}
+
+// openChecked opens the file path if its size and hash are w's.
+func openChecked(path string, w Chosen) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	size, err := io.Copy(h, io.LimitReader(f, maxWheel+1))
+	if err == nil {
+		err = w.check(size, h.Sum(nil))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &File{Chosen: w, content: f, size: size}, nil
+}
+
+// check returns an error if content of size and with the hash sum isn't what the lock says.
+func (w Wheel) check(size int64, sum []byte) error {
+	switch got := hex.EncodeToString(sum); {
+	case w.Size != 0 && size != w.Size:
+		return fmt.Errorf("it has %d bytes, and the lock says %d: it is not the file that was locked", size, w.Size)
+	case got != w.SHA256:
+		return fmt.Errorf("its sha256 is %s, and the lock says %s: it is not the file that was locked", got,
+			w.SHA256)
+	}
+	return nil
+}
+
+// download writes the wheel to path, where nothing changes before all of it is there.
+func (c *Cache) download(ctx context.Context, w Chosen, path string, p *progress) (err error) {
+	address, err := c.locate(ctx, w)
+	if err != nil {
+		return err
+	}
+	part := path[:len(path)-len(suffix)] + unfinished
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return c.diskError(err)
+	}
+	limit := int64(maxWheel)
+	if w.Size != 0 {
+		limit = w.Size
+	}
+	h := sha256.New()
+	_, size, err := c.get(ctx, address, "", limit+1, io.MultiWriter(f, h, p))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = w.check(size, h.Sum(nil))
+	}
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		_ = os.Remove(part)
+	}
+	return c.diskError(err)
+}
+
+// diskError names the directory if err says that its disk is full.
+func (c *Cache) diskError(err error) error {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	return &Error{Err: fmt.Errorf("no space is left for wheels in %s: %w", c.Dir, err),
+		Next: "free some space there and try again; what was downloaded whole is kept"}
+}
+
+// progress adds up what several downloads do.
+type progress struct {
+	tell  func(done, total int64)
+	total int64
+
+	mu   sync.Mutex
+	done int64
+}
+
+// Write counts the bytes.
+func (p *progress) Write(b []byte) (int, error) {
+	p.add(int64(len(b)))
+	return len(b), nil
+}
+
+func (p *progress) add(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	if p.tell != nil {
+		p.tell(p.done, p.total)
+	}
+}
