@@ -66,3 +66,14 @@ esac
 		t.Errorf("podman's program was started for more: %v", err)
 	}
 }
+
+// TestInstallHasTags: the command that a build without tags names makes one with them.
+func TestInstallHasTags(t *testing.T) {
+	tags, err := os.ReadFile("../../scripts/build-tags")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "-tags " + strings.Join(strings.Fields(string(tags)), ",") + " "; !strings.Contains(install, want) {
+		t.Errorf("the command is %q, which lacks %q", install, want)
+	}
+}

@@ -24,7 +24,7 @@ func quiet() {}
 func (c *connection) busy(context.Context) (bool, error) { return false, untagged }
 
 // untagged is why there is no podman.
-var untagged = errors.New("this mcp-bridge was built without it, by a plain go build")
+var untagged = errors.New("this mcp-bridge was built without podman, by a go install or go build without tags")
 
 func (d *Driver) dial(context.Context, endpoint) (*connection, error) { return nil, untagged }
 
