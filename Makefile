@@ -132,4 +132,4 @@ archive-demo: ## run the two retired prototypes and see what they could not stop
 	@archive/demo
 
 clean: ## remove what was built, and the caches; the image and the user stay
-	rm -rf bin .cache
+	rm -rf bin dist .cache
