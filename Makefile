@@ -8,7 +8,7 @@ VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false
 FUZZTIME ?= 10s
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help build install man demo test test-all storms conformance hosts check setup third-party vulncheck fmt vet lint lint-setup unit python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install man completions release-check demo test test-all storms conformance hosts check setup third-party vulncheck fmt vet lint lint-setup unit python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -24,6 +24,13 @@ install: build ## build it and put it into ~/.local/bin; PREFIX=DIR for DIR/bin
 
 man: build ## write the manual pages into bin/man
 	bin/mcp-bridge man bin/man
+
+completions: build ## write what shells complete with into bin/completions
+	@mkdir -p bin/completions
+	for shell in bash zsh fish powershell; do bin/mcp-bridge completion $$shell >bin/completions/mcp-bridge.$$shell; done
+
+release-check: ## make a release of this commit in a scratch directory, twice, and try what can be tried of it here
+	@scripts/release/check
 
 demo: ## from nothing to a run of real code over real servers
 	@scripts/demo
@@ -61,7 +68,7 @@ lint: lint-setup ## golangci-lint, which is built first where it is missing, and
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
 	@cd bench && ../.cache/bin/golangci-lint run --config ../.golangci.yml
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
-	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* test/* test/*/* bench/run archive/demo .ci/run)
+	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* scripts/release/* test/* test/*/* bench/run archive/demo .ci/run)
 
 lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 	@scripts/lint-setup
@@ -128,4 +135,4 @@ archive-demo: ## run the two retired prototypes and see what they could not stop
 	@archive/demo
 
 clean: ## remove what was built, and the caches; the image and the user stay
-	rm -rf bin .cache
+	rm -rf bin dist .cache

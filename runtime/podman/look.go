@@ -12,12 +12,17 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
+// install makes a program with podman in it, where go is installed. The tags are those of
+// scripts/build-tags.
+const install = "go install -tags remote,exclude_graphdriver_btrfs,containers_image_openpgp" +
+	" github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge@latest"
+
 // look tries our own service where it runs, then the endpoint that the user names. Where none is
 // named it tries the sockets that are there, then podman's own connections, then a service of its
 // own.
 func (d *Driver) look(ctx context.Context) (*connection, error) {
 	if untagged != nil {
-		return nil, d.Unavailable("", untagged, "build it with: make build")
+		return nil, d.Unavailable("", untagged, "type: "+install)
 	}
 	f := finder{d: d}
 	f.places = d.service.running()

@@ -88,3 +88,14 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestInstallHasTags: the command that a build without tags names makes one with them.
+func TestInstallHasTags(t *testing.T) {
+	tags, err := os.ReadFile("../../scripts/build-tags")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "-tags " + strings.Join(strings.Fields(string(tags)), ",") + " "; !strings.Contains(install, want) {
+		t.Errorf("the command is %q, which lacks %q", install, want)
+	}
+}

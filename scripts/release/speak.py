@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Starts an MCP server, prints how long its first answer took and the names of its tools, and ends it.
+
+speak.py [--signal NAME] COMMAND [ARGUMENT...]: by closing its input, or by a signal to the process
+that was started. It fails unless the server answers, and unless whatever serves is gone at the end.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+LIMIT = 60  # seconds
+
+
+def main(args: list[str]) -> int:
+    ending = None
+    if args[0] == "--signal":
+        ending, args = signal.Signals[args[1]], args[2:]
+    began = time.monotonic()
+    server = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert server.stdin and server.stdout
+
+    def send(**message: object) -> None:
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        server.stdin.flush()
+
+    def answer(id: int) -> dict:
+        for line in server.stdout:
+            if (message := json.loads(line)).get("id") == id:
+                return message["result"]
+        raise SystemExit(f"{args[0]} ended without an answer, with code {server.wait()}")
+
+    client = {"name": "release-check", "version": "1"}
+    send(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
+    answer(1)
+    print(f"{time.monotonic() - began:.2f} s to the first answer")
+    send(method="notifications/initialized")
+    send(id=2, method="tools/list")
+    tools = [tool["name"] for tool in answer(2)["tools"]]
+    print(*tools, sep="\n")
+
+    if ending:
+        server.send_signal(ending)
+    else:
+        server.stdin.close()
+    signal.alarm(LIMIT)  # ends this program where the server goes on
+    while server.stdout.read(65536):  # ends with the last process that has the pipe
+        pass
+    if code := server.wait():
+        print(f"{args[0]} ended with code {code}", file=sys.stderr)
+    return int(code != 0 or "run_python" not in tools)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
