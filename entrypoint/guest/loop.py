@@ -91,10 +91,11 @@ class Loop:
                 self._close_link()  # nothing comes behind done
         self._flush_link()
         self._run.tell_taken()
-        try:
-            self._run.to_host.flush()
-        except OSError as e:
-            raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
+        if not self._holds_back(now):
+            try:
+                self._run.to_host.flush()
+            except OSError as e:
+                raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
         if self._run.done and self._run.to_host.size:  # the host takes its time; see finish
             kill_all(self._run.child, collected=True)
         if self._run.to_child.size > wire.UNREAD_MAX:
@@ -113,6 +114,14 @@ class Loop:
         poller.poll(ENDING)
         self._reap()
 
+    def _holds_back(self, now: float) -> bool:
+        """Reports whether the word that the code has begun waits for what comes next.
+
+        The engine passes the two on for the price of one: 2 ms of a warm call's p10 on a busy machine.
+        """
+        begun = self._run.running and self._run.status is None and now - self._run.began < SOON
+        return begun and self._run.to_host.size == self._run.quiet
+
     def _part(self) -> None:
         """Waits for the host to hang up, which gets `done` 0.4 ms sooner (a warm call's p50)."""
         until = time.monotonic() + PARTING
@@ -125,7 +134,7 @@ class Loop:
     def _poller(self, now: float) -> select.poll:
         poller = select.poll()
         poller.register(self._in, select.POLLIN)
-        poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size else 0)
+        poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size and not self._holds_back(now) else 0)
         poller.register(self._wake[0], select.POLLIN)
         room = self._run.to_host.size < wire.HIGH_WATER
         if room and self._run.running:
@@ -147,7 +156,7 @@ class Loop:
             times.append(self._output.due)
         if self._watch:
             times.append(self._looked + INTERVAL)
-        elif self._run.running and any(self._run.watch):
+        elif self._run.running and (any(self._run.watch) or now - self._run.began < SOON):
             times.append(self._run.began + SOON)
         return max(0.0, min(times) - now) * 1000
 

@@ -50,6 +50,7 @@ class Run:
         self.last_call = 0  # the highest id so far: ids only rise, so none is used twice
         self.watch = (0, 0)  # bounds of Watch: bytes, processes
         self.began = 0.0
+        self.quiet = 0  # bytes that wait for the host with the word that the code has begun
         self.file_limit = 0  # bytes of all files that are handed over
         self._room: Room | None = None
         self.oom_before = watch.oom_kills()
@@ -133,6 +134,7 @@ class Run:
             self.running = True
             self.began = time.monotonic()
             self.send({"type": "started", "id": self.id, **self.about()})
+            self.quiet = self.to_host.size
 
     def kill(self, reason: str, because: str = "") -> None:
         """Ends the child and all that it started, if there is a reason; the first one counts."""

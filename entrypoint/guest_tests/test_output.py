@@ -113,6 +113,12 @@ class Output(unittest.TestCase):
         ran = run("print('é' * 2_500_000)")
         self.assertEqual(ran.stdout, "é" * 2_500_000 + "\n")
 
+    def test_the_word_that_code_has_begun_comes_with_what_it_says(self) -> None:
+        with Guest(changed={"loop": ("SOON = 0.003", "SOON = 5.0")}) as guest:
+            guest.until("ready")
+            guest.execute("import time\ntime.sleep(0.3)\nprint(1, flush=True)\ninput()")
+            self.assertIn(b'"output"', os.read(guest.process.stdout.fileno(), 1 << 20))  # type: ignore[union-attr]
+
     def test_frames_are_not_one_a_write(self) -> None:
         ran = run("for n in range(20_000): print(n)")
         self.assertEqual(ran.stdout, "".join(f"{n}\n" for n in range(20_000)))
