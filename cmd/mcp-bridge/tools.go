@@ -118,7 +118,7 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 // Tools that code may not call are left out.
 func writeStub(out *terminal.Output, dir string, c *catalog.Catalog, s catalog.Server,
 	tools []upstream.Tool) error {
-	module := stubs.Module(c.Provider(c.Listed(s, tools)))
+	module := stubs.Module(c.Listed(s, tools).Provider())
 	if dir == "" {
 		_, err := io.WriteString(out, module)
 		return err
