@@ -125,7 +125,7 @@ engine-tests: ## test/engines/with-engine leaves nothing behind; needs the same
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@test/fuzz "$(FUZZTIME)"
 
-bench: ## the benchmarks, each beside its baseline: about half an hour; BENCH=c,d for some parts; needs setup
+bench: ## the benchmarks, each beside its baseline: some forty minutes; BENCH=c,d for some parts; needs setup
 	@bench/run
 
 bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them

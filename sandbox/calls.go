@@ -112,7 +112,8 @@ func (c *calls) begin(ctx context.Context, f entrypoint.FromGuest) bool {
 	size := int64(len(f.Input))
 	switch {
 	case len(c.ids) >= c.most:
-		refuse("this run has made %d tool calls, which is the limit of one run", c.most)
+		refuse("this run has made %d calls, those that load servers included, which is the limit of one run",
+			c.most)
 		return true
 	case c.pendingBytes.Load()+size > maxPendingBytes:
 		refuse("the calls under way hold %d MiB of arguments, which is the limit; wait for some of them",

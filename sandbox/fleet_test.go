@@ -252,8 +252,13 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 	}
 }
 
-// sleep says whether d passed before ctx ended.
+// sleep says whether d passed before ctx ended. It makes no timer that is due already: in a bubble
+// its channel is served on the race detector's state of another goroutine, by which the detector
+// dies (Go 1.26).
 func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	select {
 	case <-time.After(d):
 		return true

@@ -85,9 +85,9 @@ func (p *pool) refill() {
 	defer s.runs.Done()
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
-	soon := time.NewTimer(0)
+	soon := time.NewTimer(refillDelay)
+	soon.Stop()
 	defer soon.Stop()
-	<-soon.C
 	for waits := false; ; {
 		select {
 		case <-s.life.Done():

@@ -132,7 +132,7 @@ type Result struct {
 	Unfiltered bool
 	Note       string // what the guest found weaker than it should be; empty when nothing
 
-	Calls     int // tool calls made
+	Calls     int // of servers' tools
 	Artifacts []Artifact
 	// names of files that were handed over but not kept: beyond a limit, or not whole when the run
 	// ended
@@ -205,7 +205,9 @@ type Config struct {
 	// hold eight times as much.
 	ArtifactLimit int64
 
-	MaxCalls int // tool calls of one run; further ones fail with call_limit
+	// MaxCalls of one run are answered, those included that the guest makes for itself, such as the
+	// loading of a server; further ones fail with call_limit.
+	MaxCalls int
 
 	// MaxRuns take place at a time. Of further ones, Queue wait for QueueTimeout at most, in the
 	// order in which they came.
