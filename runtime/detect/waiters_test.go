@@ -11,26 +11,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestClosedBeforeTheWaiterWakes: the choice is made, and the driver closed before those who wait
-// for it get to use it.
-func TestClosedBeforeTheWaiterWakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := &script{kind: rootless, delay: time.Second}, &script{kind: hangs}
-		d := over(t, a, b)
-		var wg sync.WaitGroup
-		wg.Go(func() { // it wants to hear b too, long after a was chosen
-			if f, err := d.Survey(t.Context()); err == nil {
-				t.Errorf("a closed driver gave %+v", f)
-			}
-		})
-		if _, err := d.Facts(t.Context()); err != nil {
-			t.Error(err)
-		}
-		closed(t, d, a, b)
-		wg.Wait()
-	})
-}
-
 // TestNoStorm: a hundred calls at once make one search, though no engine is there.
 func TestNoStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
