@@ -40,6 +40,10 @@ type Config[C Client] struct {
 
 	// Explain, which may be nil, words an error. Gone says that the engine doesn't answer any more.
 	Explain func(c C, err error, gone bool) error
+
+	// Unsettled, which may be nil, is told of a removed container whose start was not seen to its
+	// end, so that the engine may have lost it.
+	Unsettled func(ctx context.Context, c C, id string)
 }
 
 // connection is a Client that can be told from another.

@@ -77,8 +77,9 @@ func (r *run[C]) exit(ctx context.Context, code <-chan int) (runtime.Exit, error
 	}
 }
 
-// leave makes sure that the container is gone, or will be.
-func (r *run[C]) leave(ctx context.Context) error {
+// leave makes sure that the container is gone, or will be. With doubt, its start was not seen to
+// its end.
+func (r *run[C]) leave(ctx context.Context, doubt bool) error {
 	err := errNoAnswer
 	if !r.silent.Load() {
 		late, cancel := r.late(ctx, true)
@@ -90,6 +91,9 @@ func (r *run[C]) leave(ctx context.Context) error {
 	if err != nil {
 		r.e.owe(r.id, r.c.Home())
 		return fmt.Errorf("container %.23s could not be removed yet: %w", r.id, err)
+	}
+	if doubt && r.e.cfg.Unsettled != nil {
+		r.e.cfg.Unsettled(context.WithoutCancel(ctx), r.c, r.id)
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func (e *Engine[C]) Attempt(ctx context.Context, c C, s runtime.Spec,
 		return runtime.Exit{}, false, r.createError(ctx, err)
 	}
 	exit, err = r.play(ctx, s, std)
-	if err = errors.Join(err, r.leave(ctx)); err == nil {
+	doubt := err != nil
+	if err = errors.Join(err, r.leave(ctx, doubt)); err == nil {
 		return exit, r.started, nil
 	}
 	if r.silent.Load() {
@@ -81,7 +82,7 @@ func (r *run[C]) create(ctx context.Context, create func(context.Context, string
 		case answers <- answer{id, err}:
 		case <-given:
 			late := &run[C]{e: r.e, c: r.c, id: name}
-			_ = late.leave(ctx) // what can't be removed is owed
+			_ = late.leave(ctx, err != nil) // what can't be removed is owed
 		}
 	})
 	if !asked {
@@ -103,7 +104,7 @@ func (r *run[C]) create(ctx context.Context, create func(context.Context, string
 
 // createError tells apart why a container was not made, and removes it in case it was.
 func (r *run[C]) createError(ctx context.Context, err error) error {
-	left := r.leave(ctx)
+	left := r.leave(ctx, false)
 	var image *runtime.ImageError
 	switch {
 	case ctx.Err() != nil:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +39,7 @@ func awaitExit(cmd *exec.Cmd) {
 // stat is what /proc says of one process.
 type stat struct {
 	pid, pgid int
+	parent    int
 	session   int
 	start     uint64 // clock ticks since boot
 	ended     bool   // a zombie
@@ -119,7 +119,7 @@ func (s *sweep) name(st stat) {
 	}
 	s.named[key] = true
 	s.log.Info("ending a process that a killed bridge's server has left",
-		"pid", st.pid, "program", program(st.pid), "group", st.pgid, "session", st.session)
+		"pid", st.pid, "program", Other{PID: st.pid}.Program(), "group", st.pgid, "session", st.session)
 }
 
 // nameGroup does so for the processes of a group.
@@ -143,15 +143,6 @@ func carriers(marks []string) func(yield func(stat) bool) {
 			}
 		}
 	}
-}
-
-// program returns the name of the file that a process executes; empty where that can't be read.
-func program(pid int) string {
-	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(filepath.Base(path), " (deleted)")
 }
 
 func carries(pid int, marks []string) bool {
@@ -190,10 +181,11 @@ func readStat(pid string) (stat, bool) {
 		return stat{}, false
 	}
 	st := stat{ended: fields[0] == "Z" || fields[0] == "X"}
-	var errs [4]error
+	var errs [5]error
 	st.pid, errs[0] = strconv.Atoi(pid)
-	st.pgid, errs[1] = strconv.Atoi(fields[2])
-	st.session, errs[2] = strconv.Atoi(fields[3])
-	st.start, errs[3] = strconv.ParseUint(fields[19], 10, 64)
+	st.parent, errs[1] = strconv.Atoi(fields[1])
+	st.pgid, errs[2] = strconv.Atoi(fields[2])
+	st.session, errs[3] = strconv.Atoi(fields[3])
+	st.start, errs[4] = strconv.ParseUint(fields[19], 10, 64)
 	return st, errors.Join(errs[:]...) == nil
 }

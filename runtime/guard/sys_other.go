@@ -2,7 +2,10 @@
 
 package guard
 
-import "os/exec"
+import (
+	"os/exec"
+	"syscall"
+)
 
 // pinned: the leader is reaped as soon as it ends, and its number may then be given to another
 // process.
@@ -28,3 +31,21 @@ func (s *sweep) nameGroup(e entry) {
 }
 
 func present(e entry) bool { return populated(e.PGID) }
+
+// Others yields nothing: other processes can't be told apart here.
+func Others(func(Other) bool) {}
+
+// Args are none.
+func (o Other) Args() []string { return nil }
+
+// Program is not known.
+func (o Other) Program() string { return "" }
+
+// Ours is never certain.
+func (o Other) Ours() bool { return false }
+
+// Alive says no: there is none.
+func (o Other) Alive() bool { return false }
+
+// Signal finds nothing to signal.
+func (o Other) Signal(syscall.Signal) error { return errNotThere }

@@ -80,12 +80,13 @@ func New(cfg Config) *Driver {
 	d.service = &service{program: d.program, oci: cfg.Hardening.OCIRuntime, rootful: cfg.AllowRootful}
 	d.machine = newMachine(d)
 	d.Engine = engine.New(engine.Config[*connection]{
-		Name:    "podman",
-		Times:   engine.Times{Cleanup: 8 * time.Second, Silence: 3 * time.Second, Retry: 2 * time.Second},
-		Log:     log,
-		Look:    d.look,
-		Use:     d.machine.awake,
-		Explain: d.explain,
+		Name:      "podman",
+		Times:     engine.Times{Cleanup: 8 * time.Second, Silence: 3 * time.Second, Retry: 2 * time.Second},
+		Log:       log,
+		Look:      d.look,
+		Use:       d.machine.awake,
+		Explain:   d.explain,
+		Unsettled: d.unsettled,
 	})
 	return d
 }
@@ -104,13 +105,4 @@ func (d *Driver) Close() error {
 	d.service.stop()
 	d.profile.remove()
 	return err
-}
-
-// Orphans implements runtime.Driver. A machine that we have stopped has none and isn't woken for
-// this.
-func (d *Driver) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime.Orphan, error) {
-	if d.machine.asleep() {
-		return nil, nil
-	}
-	return d.Engine.Orphans(ctx, owner)
 }
