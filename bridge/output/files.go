@@ -35,9 +35,9 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 	named := 0
 	for _, f := range handed {
 		if slices.Contains(imageTypes, f.Mime) {
-			mime, why := shown.show(f.Data)
+			data, mime, why := shown.show(f.Data)
 			if why == "" {
-				contents = append(contents, mcp.NewImageContent(base64.StdEncoding.EncodeToString(f.Data), mime))
+				contents = append(contents, mcp.NewImageContent(base64.StdEncoding.EncodeToString(data), mime))
 				continue
 			}
 			size := text.Size(int64(len(f.Data)))

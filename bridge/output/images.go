@@ -40,9 +40,20 @@ var decoding sync.Mutex
 // gallery counts the images of one result against their bounds.
 type gallery struct{ shown, bytes, pixels int }
 
-// show returns the type of an image to show, and counts it, or says why it isn't shown. It doesn't
-// look at the file's name.
-func (g *gallery) show(data []byte) (mime, why string) {
+// show returns the data and type of an image to show, and counts it, or says why it isn't shown. It
+// doesn't look at the file's name. The data are the image's own without what mendPNG leaves out.
+func (g *gallery) show(data []byte) (shown []byte, mime, why string) {
+	if len(data) <= maxImageBytes {
+		data = mendPNG(data)
+	}
+	if mime, why = g.judge(data); why != "" {
+		return nil, "", why
+	}
+	return data, mime, ""
+}
+
+// judge is like show, for data that are shown as they are.
+func (g *gallery) judge(data []byte) (mime, why string) {
 	switch {
 	case len(data) > maxImageBytes:
 		return "", fmt.Sprintf("an image that is shown has at most %s", text.Size(maxImageBytes))

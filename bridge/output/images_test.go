@@ -59,6 +59,7 @@ func TestShownImages(t *testing.T) {
 		return gif.EncodeAll(b, &gif.GIF{Image: []*image.Paletted{m, m}, Delay: []int{1, 1}})
 	})
 	p := picture(t, 30, 30)
+	comment := []byte("\x00\x00\x00\x03tEXta\x00bCRC?")
 	garbage := bytes.Repeat([]byte("garbage"), 50)
 	scan := j[bytes.Index(j, []byte{0xff, 0xda}) : len(j)-2]
 	scans := slices.Concat(j[:len(j)-2], bytes.Repeat(scan, maxScans), j[len(j)-2:])
@@ -78,6 +79,9 @@ func TestShownImages(t *testing.T) {
 		{"the beginning of a png", p[:12], "", "can't be read as"},
 		{"garbage behind a png's header", slices.Concat(p[:33], garbage), "",
 			"it begins as a PNG image, but can't be read whole"},
+		{"a png's comment with a wrong checksum", slices.Concat(p[:33], comment, p[33:]), "image/png", ""},
+		{"a png's transparency with a wrong checksum", slices.Concat(p[:33], spoiledChunk("tRNS", 2), p[33:]), "",
+			"invalid checksum; save it again to have it shown"},
 		{"half a png", p[:len(p)-20], "", "can't be read whole"},
 		{"garbage behind a jpeg's headers", slices.Concat(j[:len(j)-len(scan)+12], garbage), "",
 			"JPEG image, but can't"},
@@ -91,7 +95,7 @@ func TestShownImages(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var g gallery
-			mime, why := g.show(tc.data)
+			_, mime, why := g.show(tc.data)
 			if mime != tc.mime || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
 				t.Errorf("got %q, %q", mime, why)
 			}
@@ -108,7 +112,7 @@ func TestImageBomb(t *testing.T) {
 	binary.BigEndian.PutUint32(bomb[29:], crc32.ChecksumIEEE(bomb[12:29]))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, why := new(gallery).show(bomb)
+	_, _, why := new(gallery).show(bomb)
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; !strings.Contains(why,
 		"8000 x 8000 pixels large, and an image that is shown has at most 16,000,000") || n > 1<<20 {
@@ -121,12 +125,12 @@ func TestPixelsOfAResultAreBounded(t *testing.T) {
 	whole := picture(t, 4000, 4000)
 	var g gallery
 	for i, data := range [][]byte{whole, whole[:len(whole)-20], whole, whole[:len(whole)-20], whole} {
-		_, why := g.show(data)
+		_, _, why := g.show(data)
 		if beyond := strings.Contains(why, "one result shows at most 64,000,000 pixels"); beyond != (i == 4) {
 			t.Errorf("image %d: %q", i, why)
 		}
 	}
-	if _, why := g.show(picture(t, 1, 1)); g.shown != 2 || why == "" {
+	if _, _, why := g.show(picture(t, 1, 1)); g.shown != 2 || why == "" {
 		t.Errorf("%d are shown, then %q", g.shown, why)
 	}
 }
