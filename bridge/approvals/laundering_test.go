@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 )
 
 // launderings are what code may do while a bridge runs it, so that a definition of its own, s, is
@@ -212,14 +214,15 @@ func TestLaundering(t *testing.T) {
 	}
 }
 
-// forge has the record know all that is configured.
+// forge has the record know all that is configured, allow a tool and trust a policy.
 func (w *world) forge() {
 	w.t.Helper()
 	known := map[string]string{}
 	for _, s := range w.scan().Servers {
 		known[s.ID()] = "2099-01-01"
 	}
-	text, err := json.Marshal(record{state: state{Known: known}})
+	text, err := json.Marshal(record{state: state{Known: known, Grants: []policy.Grant{{Server: "evil", Tool: "x"}},
+		Policies: map[string]string{"policy.toml": sumOf(nil)}}})
 	w.must(err)
 	w.must(os.WriteFile(w.cfg.Record, text, 0o600))
 }

@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -144,8 +146,20 @@ type peers struct {
 	own    atomic.Value // the directory of this process's door, a string, once there is one
 }
 
+// socketPrefix begins the names of sockets.
+const socketPrefix = "a-"
+
 // socket returns the name of the sockets of all with that record.
-func (p *peers) socket() string { return fmt.Sprintf("a-%.4x", sha256.Sum256([]byte(p.record))) }
+func (p *peers) socket() string {
+	return fmt.Sprintf("%s%.4x", socketPrefix, sha256.Sum256([]byte(p.record)))
+}
+
+// IsDoor reports whether a bridge was reached through the directory. While that of a dead bridge is
+// there, its record isn't believed: only a bridge that has written the record may remove it.
+func IsDoor(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), socketPrefix) })
+}
 
 // send tells all other bridges something, and returns their answers.
 func (p *peers) send(m message) (heard answers) {

@@ -197,10 +197,16 @@ func TestKilledPeer(t *testing.T) {
 			if watchdog {
 				want = [2]string{"evil", "good"}
 			}
+			if !IsDoor(a.door.dir) || IsDoor(w.home) {
+				t.Errorf("%s is a directory like any other, or %s isn't", a.door.dir, w.home)
+			}
 			b, held, free := w.start()
 			<-ended
 			if held != want[0] || free != want[1] {
 				t.Errorf("%q is held, %q not, want %q", held, free, want)
+			}
+			if len(b.Grants()) > 0 || b.state.Policies["policy.toml"] != "" {
+				t.Errorf("grants %v and policies %v of the forged record count", b.Grants(), b.state.Policies)
 			}
 			b.Begin()
 			if _, err := os.Stat(a.door.dir); !errors.Is(err, fs.ErrNotExist) {

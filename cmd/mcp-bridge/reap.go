@@ -14,6 +14,7 @@ import (
 
 	"github.com/docker/go-units"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
@@ -141,7 +142,8 @@ func reapDirs(parents []string, by runtime.Owner) ([]leftDir, error) {
 	return found, errors.Join(errs...)
 }
 
-// deadDirs returns those in parent, without one that another user could have written to.
+// deadDirs returns those in parent, without one that another user could have written to, and
+// without those that tell the next bridge that the record of approvals is old.
 func deadDirs(parent string, by runtime.Owner) (found []leftDir) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -150,7 +152,8 @@ func deadDirs(parent string, by runtime.Owner) (found []leftDir) {
 	for _, e := range entries {
 		path := filepath.Join(parent, e.Name())
 		o, ok := runtime.OwnerNamed(e.Name(), by)
-		if ok && e.IsDir() && o.Orphaned(by) && trust.System().OwnDirectory(path) == nil {
+		own := ok && e.IsDir() && trust.System().OwnDirectory(path) == nil
+		if own && o.Orphaned(by) && !approvals.IsDoor(path) {
 			found = append(found, leftDir{path, o.PID})
 		}
 	}

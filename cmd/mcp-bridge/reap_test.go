@@ -14,20 +14,22 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestReapDirs: directories of dead bridges go, with what is in them, and no others.
+// TestReapDirs: directories of dead bridges go, with what is in them, and no others. One that tells
+// that the record of approvals is old stays, or what code has forged there would be believed.
 func TestReapDirs(t *testing.T) {
 	parent, self, dead := t.TempDir(), runtime.Self(), deadOwner(t)
 	elsewhere := dead
 	elsewhere.BootID = "another machine"
 	stays := []string{self.NewName(), elsewhere.NewName(), "mcp-bridge-anything", "other"}
-	goes, open := dead.NewName(), dead.NewName()
-	for _, name := range slices.Concat(stays, []string{goes, open}) {
+	goes, open, door := dead.NewName(), dead.NewName(), dead.NewName()
+	for _, name := range slices.Concat(stays, []string{goes, open, door}) {
 		must(t, os.Mkdir(filepath.Join(parent, name), 0o700))
 		must(t, os.WriteFile(filepath.Join(parent, name, "file"), nil, 0o600))
 	}
 	if err := os.Chmod(filepath.Join(parent, open), 0o777); err != nil { // others may have put something into it
 		t.Fatal(err)
 	}
+	must(t, os.WriteFile(filepath.Join(parent, door, "a-01234567"), nil, 0o600))
 	link := dead.NewName()
 	must(t, os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, link)))
 	found, err := reapDirs([]string{parent, filepath.Join(parent, "none")}, self)
@@ -37,7 +39,7 @@ func TestReapDirs(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(parent, goes)); err == nil {
 		t.Error("it is still there")
 	}
-	for _, name := range append(stays, open, link) {
+	for _, name := range append(stays, open, door, link) {
 		if _, err := os.Stat(filepath.Join(parent, name, "file")); err != nil {
 			t.Errorf("%s is gone: %v", name, err)
 		}
