@@ -152,7 +152,6 @@ func (c config) check() error {
 			outputLimit>>20),
 		unless(c.PIDs >= minPIDs, "_PIDS must be at least %d: the guest itself needs four", minPIDs),
 		unless(c.CPUs >= 0 && !math.IsInf(c.CPUs, 0), "_CPUS must be a number of cores such as 1.5, or 0 for all"),
-		unless(c.RuntimeIdleTimeout >= 0, "_RUNTIME_IDLE_TIMEOUT must not be negative"),
 		unless(c.Queue >= 0 && c.Queue <= maxQueue, "_QUEUE must be a number from 0 to %d", maxQueue),
 		unless(c.QueueTimeout > 0, "_QUEUE_TIMEOUT must be positive; MCP_BRIDGE_QUEUE=0 is for no queue"),
 		unless(c.UpstreamStart > 0, "_UPSTREAM_START_TIMEOUT must be positive"),

@@ -137,21 +137,26 @@ func TestStandbySetting(t *testing.T) {
 // with the same purpose reads works where it has a meaning here, and is told in a sentence of its
 // own where it has none.
 func TestVariables(t *testing.T) {
+	const duration = "it must be a duration from 0 to 1e9 seconds, such as 30, 30s or 2m"
 	for kv, want := range map[string]string{
-		"PIDS=x":                    `MCP_BRIDGE_PIDS="x": it must be a whole number such as 100`,
-		"PIDS=1e30":                 `MCP_BRIDGE_PIDS="1e30": it must be a whole number such as 100`,
-		"CPUS=two":                  `MCP_BRIDGE_CPUS="two": it must be a number such as 1.5`,
-		"MEMORY=big":                `MCP_BRIDGE_MEMORY="big": it must be a size such as 512m or 1g`,
-		"OUTPUT=1":                  "MCP_BRIDGE_OUTPUT must be from 1k to 4m",
-		"OUTPUT=1g":                 "MCP_BRIDGE_OUTPUT must be from 1k to 4m",
-		"OUTPUT=much":               `MCP_BRIDGE_OUTPUT="much": it must be a size such as 512m or 1g`,
-		"PIDS=99999999999999999999": `MCP_BRIDGE_PIDS="99999999999999999999": it is too large`,
-		"UPSTREAM_ROOTS=all":        `MCP_BRIDGE_UPSTREAM_ROOTS="all": it is none or client`,
-		"UPSTREAM_START_TIMEOUT=0":  "MCP_BRIDGE_UPSTREAM_START_TIMEOUT must be positive",
-		"UPSTREAM_IDLE_TIMEOUT=-1": `MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT="-1": it must be a number of seconds ` +
-			`such as 30`,
-		"UPSTREAM_START_TIMEOUT=1m30s": "",
-		"OUTPUT_MODE=compact":          "",
+		"PIDS=x":                          `MCP_BRIDGE_PIDS="x": it must be a whole number such as 100`,
+		"PIDS=1e30":                       `MCP_BRIDGE_PIDS="1e30": it must be a whole number such as 100`,
+		"CPUS=two":                        `MCP_BRIDGE_CPUS="two": it must be a number such as 1.5`,
+		"MEMORY=big":                      `MCP_BRIDGE_MEMORY="big": it must be a size such as 512m or 1g`,
+		"OUTPUT=1":                        "MCP_BRIDGE_OUTPUT must be from 1k to 4m",
+		"OUTPUT=1g":                       "MCP_BRIDGE_OUTPUT must be from 1k to 4m",
+		"OUTPUT=much":                     `MCP_BRIDGE_OUTPUT="much": it must be a size such as 512m or 1g`,
+		"PIDS=99999999999999999999":       `MCP_BRIDGE_PIDS="99999999999999999999": it is too large`,
+		"UPSTREAM_ROOTS=all":              `MCP_BRIDGE_UPSTREAM_ROOTS="all": it is none or client`,
+		"UPSTREAM_START_TIMEOUT=0":        "MCP_BRIDGE_UPSTREAM_START_TIMEOUT must be positive",
+		"UPSTREAM_IDLE_TIMEOUT=-1":        `MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT="-1": ` + duration,
+		"UPSTREAM_IDLE_TIMEOUT=-5s":       `MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT="-5s": ` + duration,
+		"UPSTREAM_IDLE_TIMEOUT=2000000h":  `MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT="2000000h": ` + duration,
+		"RUNTIME_IDLE_TIMEOUT=1000000001": `MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT="1000000001": ` + duration,
+		"QUEUE_TIMEOUT=NaN":               `MCP_BRIDGE_QUEUE_TIMEOUT="NaN": ` + duration,
+		"UPSTREAM_START_TIMEOUT=1m30s":    "",
+		"UPSTREAM_START_TIMEOUT=1.5":      "",
+		"OUTPUT_MODE=compact":             "",
 		"OUTPUT_MODE=toon": "MCP_BRIDGE_OUTPUT_MODE=toon: results aren't written as TOON; use text, " +
 			"which is as short, or structured",
 		"STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: nothing is kept between runs, " +

@@ -19,16 +19,12 @@ type seconds time.Duration
 
 // Decode implements envconfig.Decoder.
 func (s *seconds) Decode(v string) error {
-	if n, err := strconv.ParseFloat(v, 64); err == nil {
-		if !(n >= 0 && n < 1e9) {
-			return errors.New("it must be a number of seconds such as 30")
-		}
-		*s = seconds(n * float64(time.Second))
-		return nil
-	}
 	d, err := time.ParseDuration(v)
 	if err != nil {
-		return errors.New("it must be a duration such as 30, 30s or 2m")
+		d, err = time.ParseDuration(v + "s")
+	}
+	if err != nil || d < 0 || d > 1e9*time.Second {
+		return errors.New("it must be a duration from 0 to 1e9 seconds, such as 30, 30s or 2m")
 	}
 	*s = seconds(d)
 	return nil
