@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
@@ -28,6 +29,8 @@ type arguments struct {
 	clamped string        // what the caller is told when timeout is not what was asked for
 
 	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
+
+	calls *atomic.Int64 // that the code has made, as they are recorded
 }
 
 var argumentNames = []string{"code", "servers", "timeout"}
@@ -44,7 +47,8 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 	if err != nil {
 		return arguments{}, err
 	}
-	a := arguments{catalog: c, servers: c.Servers(), timeout: b.limits.Timeout, most: b.limits.MaxTimeout}
+	a := arguments{catalog: c, servers: c.Servers(), timeout: b.limits.Timeout, most: b.limits.MaxTimeout,
+		calls: new(atomic.Int64)}
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}

@@ -87,6 +87,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 		return Report{}, err
 	}
 	o := outcomeOf(id, a, res, directBytes)
+	o.Calls = int(a.calls.Load())
 	status = o.Status
 	b.auditor(b.cfg.Log.With("run", id)).ran(ctx, id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil

@@ -281,34 +281,33 @@ func TestOddTools(t *testing.T) {
 }
 
 // TestLoadServerFits: whatever the parts of a server's tools are like, what the guest is told of
-// them is a frame, and has the
-// tools in it.
+// them is a frame with the tools in it, or an error.
 func TestLoadServerFits(t *testing.T) {
 	escaped := func(n int) string { return strings.Repeat("<", n) } // six bytes each in JSON
 	for _, tc := range []struct {
 		name  string
 		tools int
 		tool  func(i int) upstream.Tool
-		kept  int
+		fails bool
 	}{
 		{"long descriptions", 1100, func(i int) upstream.Tool {
 			return upstream.Tool{Name: fmt.Sprint("t", i), Description: strings.Repeat("x ", 8<<10)}
-		}, 1100},
+		}, false},
 		{"descriptions that are escaped", 1100, func(i int) upstream.Tool {
 			return upstream.Tool{Name: fmt.Sprint("t", i), Description: escaped(16 << 10)}
-		}, 1100},
+		}, false},
 		{"schemas that are escaped", 40, func(i int) upstream.Tool {
 			return upstream.Tool{Name: fmt.Sprint("t", i), InputSchema: json.RawMessage(`{"title":"` +
 				escaped(150<<10) + `"}`)}
-		}, 40},
+		}, false},
 		{"ten thousand tools", 10_000, func(i int) upstream.Tool {
 			return upstream.Tool{Name: fmt.Sprint("a_tool_with_a_name_of_usual_length_", i),
 				Description: strings.Repeat("x ", 1000), InputSchema: json.RawMessage(
 					`{"properties":{"a":{"type":"string"}}}`)}
-		}, 10_000},
+		}, false},
 		{"names too long for any frame", 20, func(i int) upstream.Tool {
 			return upstream.Tool{Name: fmt.Sprint(i, escaped(1<<20))}
-		}, 0},
+		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var tools []upstream.Tool
@@ -320,10 +319,17 @@ func TestLoadServerFits(t *testing.T) {
 			}), `["github"]`)
 			answer := ask(t, h, "load_server", `{"server":"github"}`)
 			var p entrypoint.Provider
-			if err := json.Unmarshal([]byte(answer), &p); err != nil {
+			err := json.Unmarshal([]byte(answer), &p)
+			if tc.fails {
+				if !strings.HasPrefix(answer, `validation_error: the names of server "github"'s tools are longer`) {
+					t.Errorf("got %.200s", answer)
+				}
+				return
+			}
+			if err != nil {
 				t.Fatalf("%v: %.200s", err, answer)
 			}
-			if len(answer) > 12<<20 || len(p.Tools) != tc.kept {
+			if len(answer) > 12<<20 || len(p.Tools) != tc.tools {
 				t.Errorf("%d of %d tools in %d bytes", len(p.Tools), tc.tools, len(answer))
 			}
 		})

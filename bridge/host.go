@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
@@ -35,6 +36,7 @@ type host struct {
 	starts    *elicit.Starts
 	run       string // its id
 	auditor   auditor
+	calls     *atomic.Int64 // that were recorded
 	telemetry *telemetry
 	execution *execution // nil where no code is run
 	login     Login      // nil: the user logs in by a command
@@ -50,7 +52,7 @@ func (b *Bridge) host(
 	h := &host{
 		catalog: a.catalog, upstreams: b.cfg.Upstreams, asker: r.asker, clock: r.clock, progress: p,
 		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: auditor{b.cfg.Audit, log},
-		telemetry: b.telemetry, execution: e, login: b.cfg.Login,
+		calls: a.calls, telemetry: b.telemetry, execution: e, login: b.cfg.Login,
 		logins: &logins{run: ctx, all: map[string]*login{}}, log: log,
 	}
 	h.view = catalog.View{

@@ -52,9 +52,9 @@ func TestHost(t *testing.T) {
 		{"server that doesn't start", "broken", "me", `{}`,
 			`tool_error: server "broken": starting it: exec: no such file`},
 
-		{"helper unknown", "runtime", "list_server", `{}`,
-			`validation_error: the runtime has no helper "list_server", did you mean "list_servers"?; it has: ` +
-				`call_tool, complete, describe_server, discovered_servers, get_prompt,`},
+		{"helper unknown", "runtime", "list_tool", `{}`,
+			`validation_error: the runtime has no helper "list_tool", did you mean "list_tools"?; it has: ` +
+				`complete, describe_server, get_prompt,`},
 		{"helper with a wrong argument", "runtime", "list_tools", `{"servr":"github"}`,
 			`validation_error: bad arguments for runtime.list_tools: unknown field "servr"`},
 		{"helper with a wrong type", "runtime", "list_tools", `{"server":1}`,
@@ -64,12 +64,6 @@ func TestHost(t *testing.T) {
 		{"helper with half a number", "runtime", "search_tool_docs", `{"query":"x","limit":1.5}`,
 			`validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a ` +
 				`number 1.5`},
-		{"list_servers", "runtime", "list_servers", ``, `["broken","github"]`},
-		{"discovered_servers", "runtime", "discovered_servers", `{}`, `["My Files!","broken","github"]`},
-		{"discovered_servers in detail", "runtime", "discovered_servers", `{"detailed":true}`,
-			`[{"name":"My Files!","alias":"my_files_","allowed":false},{"name":"broken","alias":"broken",` +
-				`"allowed":true},` +
-				`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true}]`},
 		{"describe_server", "runtime", "describe_server", `{"server":"github"}`,
 			`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true,` +
 				`"tools":["list-issues","list_issues","me"]}`},
@@ -84,15 +78,6 @@ func TestHost(t *testing.T) {
 		{"list_tools of another", "runtime", "list_tools", `{"server":"my_files_"}`, `denied: server "My Files!"`},
 		{"load_server of another", "runtime", "load_server", `{"server":"My Files!"}`,
 			`denied: server "My Files!"`},
-		{"call_tool by real name", "runtime", "call_tool",
-			`{"server":"github","tool":"list-issues","arguments":{"b":2}}`,
-			`{"content":[{"type":"text","text":"github.list-issues{\"b\":2}"}]}`},
-		{"call_tool by alias", "runtime", "call_tool", `{"server":"github","tool":"list_issues__2"}`,
-			`{"content":[{"type":"text","text":"github.list-issues{}"}]}`},
-		{"call_tool of another", "runtime", "call_tool", `{"server":"My Files!","tool":"read"}`,
-			`denied: server "My Files!"`},
-		{"call_tool unknown", "runtime", "call_tool", `{"server":"github","tool":"x"}`,
-			`validation_error: server "github" has no tool "x"; it has: "list-issues"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			res, err := h.Call(t.Context(), sandbox.Call{Provider: tc.provider, Tool: tc.tool,
@@ -124,10 +109,6 @@ func TestHostWithoutServers(t *testing.T) {
 			e.Code != entrypoint.CodeDenied {
 			t.Errorf("%s: got %v, want denied", provider, err)
 		}
-	}
-	if res, err := h.Call(t.Context(), sandbox.Call{Provider: "runtime", Tool: "list_servers"}); err != nil ||
-		string(res) != "[]" {
-		t.Errorf("list_servers: %s, %v", res, err)
 	}
 }
 
@@ -261,18 +242,11 @@ func TestHostPanics(t *testing.T) {
 		u.call = func(context.Context, string, string, json.RawMessage) (json.RawMessage, error) { panic("oh") }
 		c.Upstreams, c.Log = u, log.logger()
 	}), `["github"]`)
-	for _, c := range []sandbox.Call{
-		{Provider: "github", Tool: "me"},
-		{Provider: "runtime", Tool: "call_tool", Input: json.RawMessage(`{"server":"github","tool":"me"}`)},
-	} {
-		_, err := h.Call(t.Context(), c)
-		var e *entrypoint.CallError
-		if !errors.As(err, &e) || e.Code != entrypoint.CodeInternal || !strings.Contains(e.Message, "oh") ||
-			!strings.Contains(e.Message, c.Tool) {
-			t.Errorf("got %v", err)
-		}
-		log.onePanic(t, "oh")
+	if got := called(t, h, "github", "me", `{}`); !strings.HasPrefix(got, entrypoint.CodeInternal+": ") ||
+		!strings.Contains(got, "oh") || !strings.Contains(got, `"me"`) {
+		t.Errorf("got %s", got)
 	}
+	log.onePanic(t, "oh")
 }
 
 // TestForeignText: names and messages of servers can't write to a terminal or start lines of their
@@ -292,7 +266,6 @@ func TestForeignText(t *testing.T) {
 		{Provider: "github", Tool: evil + "1"},
 		{Provider: evil, Tool: "x"},
 		{Provider: "runtime", Tool: evil},
-		{Provider: "runtime", Tool: "call_tool", Input: json.RawMessage(`{"server":"github","tool":"b"}`)},
 		{Provider: "runtime", Tool: "list_tools", Input: json.RawMessage(`{"b\u001b\u202e":1}`)},
 	} {
 		_, err := h.Call(t.Context(), c)

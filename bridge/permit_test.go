@@ -85,7 +85,6 @@ func TestDeniedTools(t *testing.T) {
 			for _, got := range []string{
 				called(t, h, "github", "list_issues__2", `{}`), // its alias
 				called(t, h, "github", "list-issues", `{}`),
-				called(t, h, "runtime", "call_tool", `{"server":"github","tool":"list-issues"}`),
 				called(t, h, "runtime", "query_tool_docs", `{"server":"github","tool":"list-issues"}`),
 			} {
 				if !strings.HasPrefix(got, `denied: tool "list-issues" of server "github" may not be called, by `) ||
@@ -115,12 +114,14 @@ func TestWholeServerDenied(t *testing.T) {
 		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`,
 		"list_prompts":  `{"server":"github"}`,
 		"read_resource": `{"server":"github","uri":"x:y"}`, "get_prompt": `{"server":"github","name":"p"}`,
-		"complete":  `{"server":"github","name":"p","argument":"a"}`,
-		"call_tool": `{"server":"github","tool":"me"}`,
+		"complete": `{"server":"github","name":"p","argument":"a"}`,
 	} {
 		if got := called(t, h, "runtime", helper, input); !strings.HasPrefix(got, "denied: tool ") {
 			t.Errorf("%s: %s", helper, got)
 		}
+	}
+	if got := called(t, h, "github", "me", `{}`); !strings.HasPrefix(got, "denied: tool ") {
+		t.Errorf("a call: %s", got)
 	}
 }
 
@@ -131,8 +132,7 @@ func TestMethodsAreInTheManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, path := audited(t, nil)
-	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{},
-		nil, nil)
+	h := hostFor(t, b, `["github"]`)
 	for helper, input := range map[string]string{
 		"list_resources": `{"server":"github"}`, "list_resource_templates": `{"server":"github"}`,
 		"list_prompts":  `{"server":"github"}`,

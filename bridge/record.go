@@ -71,6 +71,7 @@ func recorded[T any](
 		why := "the call was not made: " + text.Hinted(err)
 		return result, &entrypoint.CallError{Code: entrypoint.CodeDenied, Message: why}
 	}
+	h.calls.Add(1)
 	began := time.Now()
 	ctx, end := h.telemetry.call(h.execution.within(ctx))
 	r := audit.Record{Kind: audit.KindCall, Run: h.run, Server: server, Tool: tool}

@@ -69,16 +69,13 @@ func TestRecords(t *testing.T) {
 				{Provider: "github", Tool: "list_issues"},
 				{Provider: "github", Tool: "me", Input: json.RawMessage(`{"panic":1}`)},
 				{Provider: "My Files!", Tool: "read"},
-				{Provider: "runtime", Tool: "call_tool", Input: json.RawMessage(
-					`{"server":"github","tool":"me","arguments":{}}`)},
+				{Provider: "github", Tool: "me", Input: json.RawMessage(`{}`)},
 				{Provider: "runtime", Tool: "list_prompts", Input: json.RawMessage(`{"server":"nothing"}`)},
 				{Provider: "runtime", Tool: "list_tools", Input: json.RawMessage(`{"server":"github"}`)},
 			} {
 				_, _ = h.Call(ctx, call)
 			}
-			res := printed("four")
-			res.Calls = 8
-			return res, nil
+			return printed("four"), nil
 		}}
 	})
 	connect(t, b).call(`{"code":"x","servers":["github"]}`)
@@ -99,7 +96,7 @@ func TestRecords(t *testing.T) {
 		"call My Files!.read  denied 0 0 0",
 		"call github.me allow ok 2 2 0",
 		"call nothing.prompts/list  validation_error 4 0 0",
-		"run .  ok 33 4 8",
+		"run .  ok 33 4 7",
 	}
 	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
 		t.Errorf("got\n%s\nwant\n%s", g, w)
@@ -171,9 +168,8 @@ func TestNothingUnrecorded(t *testing.T) {
 // TestLongNamesInRecords: code can't have older records rotated away by calling what has a long name.
 func TestLongNamesInRecords(t *testing.T) {
 	b, path := audited(t, nil)
-	h := b.host(t.Context(), "r", arguments{catalog: b.Catalog(), servers: b.Catalog().Servers()}, request{},
-		nil, nil)
-	for _, helper := range []string{"call_tool", "list_resources"} {
+	h := hostFor(t, b, `["github"]`)
+	for _, helper := range []string{"query_tool_docs", "list_resources"} {
 		for _, field := range []string{"server", "tool"} {
 			input := fmt.Sprintf(`{%q:%q}`, field, strings.Repeat("<", 1<<20))
 			if got := called(t, h, "runtime", helper, input); !strings.Contains(got, "a name of 1048576 bytes") ||

@@ -20,10 +20,13 @@ import (
 func TestStructured(t *testing.T) {
 	b := build(t, func(c *Config) {
 		c.OutputMode = OutputStructured
-		c.Runner = fakeRunner{run: func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result,
+		c.Runner = fakeRunner{run: func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
 			error) {
+			for _, tool := range []string{"me", "list_issues"} {
+				_, _ = h.Call(ctx, sandbox.Call{Provider: "github", Tool: tool})
+			}
 			return sandbox.Result{
-				ID: r.ID, Status: sandbox.StatusError, ExitCode: 1, Message: "It raised.", Calls: 2,
+				ID: r.ID, Status: sandbox.StatusError, ExitCode: 1, Message: "It raised.",
 				Output: []sandbox.Chunk{{Stream: "stdout", Text: "a"}, {Stream: "stdout", Lost: 5},
 					{Stream: "stdout", Text: "\n"}, {Stream: "stderr", Text: "w"}},
 				Error: &sandbox.Failure{Type: "ValueError", Message: "no", Traceback: "tb", Line: 4},

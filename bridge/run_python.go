@@ -93,6 +93,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	}
 	r.Afterwards(c.SaveNoted)
 	o := outcomeOf(id, a, res, int(b.limits.Output))
+	o.Calls = int(a.calls.Load())
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
 		if b.cfg.Files != nil {

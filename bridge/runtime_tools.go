@@ -21,7 +21,6 @@ type runtimeInput struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
-	Detailed  bool            `json:"detailed"`
 	Query     string          `json:"query"`
 	Limit     int             `json:"limit"`
 	Detail    string          `json:"detail"`
@@ -38,15 +37,6 @@ var runtimeTools = map[string]func(h *host, ctx context.Context, in runtimeInput
 	"load_server": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.loadServer(ctx, in.Server)
 	},
-	// list_servers {}: names of the servers that this run may call.
-	"list_servers": func(h *host, _ context.Context, _ runtimeInput) (any, error) {
-		return catalog.Names(h.view.Allowed), nil
-	},
-	// discovered_servers {detailed?}: names of all configured servers, or what there is to say of
-	// each.
-	"discovered_servers": func(h *host, _ context.Context, in runtimeInput) (any, error) {
-		return h.view.Discovered(in.Detailed), nil
-	},
 	// list_tools {server}: a list of catalog.ToolInfo.
 	"list_tools": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.listTools(ctx, in.Server)
@@ -55,8 +45,6 @@ var runtimeTools = map[string]func(h *host, ctx context.Context, in runtimeInput
 	"describe_server": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.view.Describe(ctx, in.Server)
 	},
-	// call_tool {server, tool, arguments}: the CallToolResult.
-	"call_tool": (*host).callTool,
 	// query_tool_docs {server, tool?, detail?}: a list with the documentation of each.
 	"query_tool_docs": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.view.Docs(ctx, in.Server, in.Tool, in.Detail)
@@ -154,7 +142,7 @@ func (h *host) loadServer(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.Provider(), nil
+	return t.Provider()
 }
 
 func (h *host) listTools(ctx context.Context, name string) (any, error) {
@@ -171,8 +159,4 @@ func (h *host) toolsOf(ctx context.Context, name string) (*catalog.Toolset, erro
 		return nil, err
 	}
 	return h.tools(ctx, s)
-}
-
-func (h *host) callTool(ctx context.Context, in runtimeInput) (any, error) {
-	return h.call(ctx, in.Server, in.Tool, in.Arguments, nil)
 }

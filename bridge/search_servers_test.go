@@ -107,7 +107,7 @@ func TestSearchOfSavedTools(t *testing.T) {
 	if n := up.asked.Load(); n != 0 {
 		t.Errorf("the server was started %d times to be read about", n)
 	}
-	got := ask(t, h, "call_tool", `{"server":"github","tool":"close-issue","arguments":{}}`)
+	got := called(t, h, "github", "close-issue", `{}`)
 	if !strings.Contains(got, `server "github" has no tool "close-issue" any more: the list of 2 days ago was `+
 		`out of date`) {
 		t.Errorf("a call of what is gone: %s", got)
@@ -120,8 +120,7 @@ func TestSearchOfSavedTools(t *testing.T) {
 		strings.Contains(text, "cached") {
 		t.Errorf("after the server has listed its tools: %s", text)
 	}
-	if got := ask(t, h, "call_tool", `{"server":"github","tool":"never","arguments":{}}`); strings.Contains(got,
-		"any more") {
+	if got := called(t, h, "github", "never", `{}`); strings.Contains(got, "any more") {
 		t.Errorf("a tool that never was: %s", got)
 	}
 }
@@ -140,7 +139,7 @@ func TestDeniedSince(t *testing.T) {
 	}
 	up.tools["github"] = []upstream.Tool{{Name: "purge"}}
 	h := hostFor(t, b, `["github"]`)
-	if got := ask(t, h, "call_tool", `{"server":"github","tool":"purge"}`); !strings.HasPrefix(got,
+	if got := called(t, h, "github", "purge", `{}`); !strings.HasPrefix(got,
 		`denied: tool "purge" of server "github" may not be called, by hints.destructive`) {
 		t.Errorf("a call: %s", got)
 	}

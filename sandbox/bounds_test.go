@@ -72,14 +72,14 @@ func TestFloodOfCalls(t *testing.T) {
 	}
 	defer s.Close()
 	var calls atomic.Int64
-	r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute},
+	_, err = s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute},
 		hostFunc(func(ctx context.Context, _ sandbox.Call) (json.RawMessage, error) {
 			calls.Add(1)
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}))
-	if err != nil || r.Calls > 1000 || calls.Load() > 64 {
-		t.Errorf("got %d calls, %d answered at once, %v", r.Calls, calls.Load(), err)
+	if err != nil || calls.Load() > 64 {
+		t.Errorf("got %d answered at once, %v", calls.Load(), err)
 	}
 }
 

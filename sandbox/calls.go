@@ -64,7 +64,6 @@ type calls struct {
 	background func(func()) // starts a goroutine that the run waits for
 
 	ids          map[string]bool
-	tools        int // calls of servers' tools among them
 	underWay     underWay
 	helpers      chan struct{}
 	pending      atomic.Int64 // goroutines that answer calls
@@ -121,9 +120,6 @@ func (c *calls) begin(ctx context.Context, f entrypoint.FromGuest) bool {
 		return true
 	}
 	c.ids[f.CallID] = true
-	if f.Provider != entrypoint.RuntimeProvider {
-		c.tools++
-	}
 	call, end := c.underWay.begin(ctx, f)
 	c.answering(size, func() {
 		defer end()

@@ -168,8 +168,8 @@ await asyncio.to_thread(lambda: asyncio.run(main()))
 				Code: "import asyncio\n" + tt.code + "print(await mcp_shop.echo(text='on'))", Timeout: 20 * time.Second,
 				Providers: shop("echo", "hang"),
 			}, host)
-			if err != nil || r.Stdout() != "on\n" || r.Status != sandbox.StatusOK || r.Calls != 2 {
-				t.Errorf("got %q, %s %s, %d calls, %v", r.Stdout(), r.Status, r.Message, r.Calls, err)
+			if err != nil || r.Stdout() != "on\n" || r.Status != sandbox.StatusOK {
+				t.Errorf("got %q, %s %s, %v", r.Stdout(), r.Status, r.Message, err)
 			}
 		})
 	}
@@ -200,8 +200,8 @@ func TestFloodOfCancels(t *testing.T) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}))
-	if err != nil || r.Status != sandbox.StatusOK || r.Calls != 200 {
-		t.Errorf("got %s %s, %d calls, %v", r.Status, r.Message, r.Calls, err)
+	if err != nil || r.Status != sandbox.StatusOK {
+		t.Errorf("got %s %s, %v", r.Status, r.Message, err)
 	}
 	s.Close() // waits for the container, which still counts
 	for id, n := range p.ids {

@@ -27,7 +27,6 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 		ID:        n.req.ID,
 		Output:    n.captured.chunks(),
 		Truncated: n.captured.dropped,
-		Calls:     n.calls.tools,
 
 		Unfiltered: n.unfiltered, Note: n.note,
 	}

@@ -132,7 +132,6 @@ type Result struct {
 	Unfiltered bool
 	Note       string // what the guest found weaker than it should be; empty when nothing
 
-	Calls     int // of servers' tools
 	Artifacts []Artifact
 	// names of files that were handed over but not kept: beyond a limit, or not whole when the run
 	// ended

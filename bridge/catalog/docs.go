@@ -101,18 +101,6 @@ func checkDetail(detail string) (string, error) {
 	return "", invalid("detail is %q or %q, not %q", detailSummary, detailFull, detail)
 }
 
-// Discovered returns the names of all configured servers, or what there is to say of each.
-func (v View) Discovered(detailed bool) any {
-	if !detailed {
-		return Names(v.servers)
-	}
-	infos := make([]serverInfo, 0, len(v.servers))
-	for _, s := range v.servers {
-		infos = append(infos, v.info(s))
-	}
-	return infos
-}
-
 func (v View) info(s Server) serverInfo {
 	allowed := slices.Contains(v.Allowed, s)
 	return serverInfo{Name: s.Name, Alias: s.Alias, Description: s.Description, Allowed: allowed}

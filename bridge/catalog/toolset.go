@@ -37,7 +37,7 @@ type Toolset struct {
 
 	// seen returns the shape of a tool's results in about most bytes, or nothing.
 	seen     func(tool string, most int) string
-	provider func() entrypoint.Provider
+	provider func() (entrypoint.Provider, error)
 }
 
 // toolset makes the toolset of a list, without the tools that are denied.
@@ -55,7 +55,7 @@ func (c *Catalog) toolset(s Server, tools []upstream.Tool) *Toolset {
 		t.byAlias[alias] = name
 	}
 	t.seen = func(tool string, most int) string { return c.seen.text(c.definitions[s.Name], tool, most) }
-	t.provider = sync.OnceValue(t.makeProvider)
+	t.provider = sync.OnceValues(t.makeProvider)
 	return t
 }
 
@@ -114,11 +114,11 @@ func (t *Toolset) refusals() map[string]string {
 }
 
 // Provider returns the server as the guest is told of it at the first touch: with its tools, and
-// their declarations to read.
-func (t *Toolset) Provider() entrypoint.Provider {
-	p := t.provider()
+// their declarations to read. With an error not even their names fit into a frame.
+func (t *Toolset) Provider() (entrypoint.Provider, error) {
+	p, err := t.provider()
 	p.Gone, p.Denied = t.gone(), t.refusals()
-	return p
+	return p, err
 }
 
 // NoTool returns the error of a call of a tool that isn't in the set, which is the server's latest
@@ -164,9 +164,8 @@ func (t *Toolset) gone() (names []string) {
 }
 
 // makeProvider leaves out of what is too long first the schemas, whose tools then take any arguments
-// that their server takes, then declarations and descriptions, and last the tools, which code can
-// still call by runtime.call_tool.
-func (t *Toolset) makeProvider() entrypoint.Provider {
+// that their server takes, then declarations and descriptions.
+func (t *Toolset) makeProvider() (entrypoint.Provider, error) {
 	p := provider(t.Server)
 	p.Tools = make(map[string]entrypoint.Tool, len(t.tools))
 	for _, tool := range t.tools {
@@ -180,7 +179,7 @@ func (t *Toolset) makeProvider() entrypoint.Provider {
 		func(tool *entrypoint.Tool) { tool.Description = "" },
 	} {
 		if len(text.JSON(p)) <= maxProvider {
-			return p
+			return p, nil
 		}
 		for alias, tool := range p.Tools {
 			strip(&tool)
@@ -188,9 +187,10 @@ func (t *Toolset) makeProvider() entrypoint.Provider {
 		}
 	}
 	if len(text.JSON(p)) > maxProvider {
-		clear(p.Tools)
+		return entrypoint.Provider{}, invalid("the names of server %q's tools are longer than %d MiB in all; "+
+			"the user can deny some of its tools in MCP_BRIDGE_POLICY", t.Server.Name, maxProvider>>20)
 	}
-	return p
+	return p, nil
 }
 
 // told returns a tool in the words of the protocol, without schemas that are too long.

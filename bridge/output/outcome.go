@@ -40,7 +40,7 @@ type Outcome struct {
 	Truncated *truncated     `json:"truncated,omitempty"`
 	Artifacts []artifactInfo `json:"artifacts,omitempty"`
 
-	Calls          int       `json:"calls"`          // tool calls made
+	Calls          int       `json:"calls"`          // of servers, that the code made
 	TimeoutSeconds float64   `json:"timeoutSeconds"` // that the run had
 	Notices        []string  `json:"notices,omitempty"`
 	Durations      durations `json:"durations"`
@@ -112,7 +112,7 @@ func (o *Outcome) Timed(t Times) {
 func New(id string, r sandbox.Result, timeout time.Duration, limit int) Outcome {
 	o := Outcome{
 		Call: id, Status: string(r.Status), ExitCode: r.ExitCode, Signal: r.Signal, Message: r.Message,
-		Calls: r.Calls, TimeoutSeconds: timeout.Seconds(), limit: r.Limit, files: r.Artifacts,
+		TimeoutSeconds: timeout.Seconds(), limit: r.Limit, files: r.Artifacts,
 	}
 	o.Durations = durations{
 		Queue: millis(r.Took.Queued), Start: millis(r.Took.Start),

@@ -118,7 +118,11 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 // Tools that code may not call are left out.
 func writeStub(out *terminal.Output, dir string, c *catalog.Catalog, s catalog.Server,
 	tools []upstream.Tool) error {
-	module := stubs.Module(c.Listed(s, tools).Provider())
+	provider, err := c.Listed(s, tools).Provider()
+	if err != nil {
+		return err
+	}
+	module := stubs.Module(provider)
 	if dir == "" {
 		_, err := io.WriteString(out, module)
 		return err

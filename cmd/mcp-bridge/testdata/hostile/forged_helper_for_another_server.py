@@ -4,7 +4,7 @@ import json
 import os
 
 link = max(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}"))
-asked = [("load_server", {"server": "other"}), ("call_tool", {"server": "other", "tool": "echo", "arguments": {"text": "x"}})]
+asked = [("load_server", {"server": "other"}), ("query_tool_docs", {"server": "other"})]
 for call, (tool, given) in enumerate(asked, 1):
     frame = {"type": "tool_call", "callId": str(call), "providerName": "runtime", "safeToolName": tool, "input": given}
     os.write(link, json.dumps(frame).encode() + b"\n")
