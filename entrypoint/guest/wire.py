@@ -77,8 +77,7 @@ class Lines:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._begun = bytearray()
         self._cut = False
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -86,21 +85,20 @@ class Lines:
         *ends, rest = data.split(b"\n")
         lines = []
         for end in ends:
-            self._add(end)
-            whole = b"".join(self._parts)
-            lines.append(Overlong(whole) if self._cut else whole)
-            self._parts, self._size, self._cut = [], 0, False
+            if self._begun or len(end) >= self._limit:
+                self._add(end)
+                end = Overlong(self._begun) if self._cut else bytes(self._begun)
+                self._begun, self._cut = bytearray(), False
+            lines.append(end)
         self._add(rest)
         return lines
 
     def _add(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size < self._limit:
-            if part:
-                self._parts.append(part)
-        elif not self._cut:
-            self._cut = True
-            self._parts = [b"".join([*self._parts, part[: self.KEPT]])[: self.KEPT]]
+        if not self._cut:
+            self._begun += part  # one buffer: a line may come in pieces of a byte
+            if len(self._begun) >= self._limit:
+                self._cut = True
+                del self._begun[self.KEPT :]
 
 
 class Outbox:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import tracemalloc
 import unittest
 
 from guest import wire
@@ -35,7 +36,15 @@ class Lines(unittest.TestCase):
         lines = wire.Lines(1000)
         for _ in range(1000):
             self.assertEqual(lines.feed(b"x" * 1000), [])
-            self.assertLess(sum(map(len, lines._parts)), 1001)
+            self.assertLess(len(lines._begun), 1001)
+
+    def test_a_line_in_small_pieces_costs_little_more_than_itself(self) -> None:
+        lines = wire.Lines(wire.MAX_FRAME)
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        for i in range(50_000):
+            lines.feed(b"%02d" % (i % 100))
+        self.assertLess(tracemalloc.get_traced_memory()[0], 4 * 100_000)
 
 
 class Outbox(unittest.TestCase):
