@@ -230,12 +230,14 @@ func (p *pool) inspect() {
 			old := time.Since(g.begun) >= warmAge
 			switch {
 			case old || !g.check(s.life):
+				found := false
 				s.admission.retire(func(warm *guest) bool {
-					if warm == g && !old {
-						p.failed()
-					}
+					found = found || warm == g
 					return warm == g
 				})
+				if found && !old { // with no lock held: p.mu comes before that of admission
+					p.failed()
+				}
 			case time.Since(g.up) >= provenAge:
 				p.proved()
 			}
