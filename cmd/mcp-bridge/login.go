@@ -58,6 +58,7 @@ func loginByPage(ctx context.Context, srv discovery.Server, scope string,
 	if err != nil {
 		return err
 	}
+	defer source.Close()
 	return source.LoginByPage(ctx, srv, scope, agree)
 }
 
