@@ -2,7 +2,7 @@ package entrypoint
 
 import "encoding/json"
 
-// Protocol is the version of the frames, sent by the guest in started and ready.
+// Protocol is the version of the frames, which ready tells.
 const Protocol = 1
 
 // Frame types. The first six and their fields are the execbox protocol's.
@@ -58,7 +58,7 @@ type File struct {
 }
 
 // Options bound one run inside the guest. The host enforces its own bounds whatever the guest makes
-// of these.
+// of these. The first four are execbox's, and this guest leaves them to the host.
 type Options struct {
 	TimeoutMs        int64 `json:"timeoutMs"`
 	MemoryLimitBytes int64 `json:"memoryLimitBytes"`
@@ -195,11 +195,9 @@ type FromGuest struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 
-	// ready, started
-	Protocol int    `json:"protocol,omitempty"`
-	Python   string `json:"python,omitempty"`
-	PID      int    `json:"pid,omitempty"`
-	Seccomp  bool   `json:"seccomp,omitempty"` // the guest's own filter is in force
+	// ready
+	Protocol int  `json:"protocol,omitempty"` // Protocol, or the guest isn't ours
+	Seccomp  bool `json:"seccomp,omitempty"`  // the guest's own filter is in force
 	// Extra names what is in the container and was not asked for: mounts and devices of the host.
 	// Such a guest must not be used.
 	Extra []string `json:"extra,omitempty"`
@@ -215,7 +213,6 @@ type FromGuest struct {
 
 	// output
 	Stream string `json:"stream,omitempty"` // "stdout", "stderr"
-	Seq    int64  `json:"seq,omitempty"`
 	Text   string `json:"text,omitempty"`
 
 	// artifact
@@ -227,7 +224,7 @@ type FromGuest struct {
 
 	// done
 	OK         bool            `json:"ok,omitempty"`
-	DurationMs float64         `json:"durationMs,omitempty"`
+	DurationMs float64         `json:"durationMs,omitempty"` // execbox's; the host goes by its own clock
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      *DoneError      `json:"error,omitempty"`
 	Wait       *Wait           `json:"wait,omitempty"`

@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 		{"no object", "[1]\nnull\n\n{\"type\":\"a\"}\n", []string{"error: no JSON object", "error: no JSON object",
 			"error: no JSON object", "a"}},
 		{"no type", "{}\n{\"type\":\"a\"}\n", []string{"error: no type", "a"}},
-		{"another type of field", "{\"type\":\"a\",\"seq\":\"x\"}\n{\"type\":\"a\"}\n",
+		{"another type of field", "{\"type\":\"a\",\"chunk\":\"x\"}\n{\"type\":\"a\"}\n",
 			[]string{"error: cannot unmarshal", "a"}},
 		{"bad UTF-8", "{\"type\":\"a\",\"text\":\"\xff\"}\n", []string{"a"}},
 		{"too long", long + "\n{\"type\":\"a\"}\n", []string{"error: above the limit of 500", "a"}},
@@ -242,7 +242,6 @@ func BenchmarkFrames(b *testing.B) {
 			Type:   TypeOutput,
 			ID:     "run-1",
 			Stream: "stdout",
-			Seq:    1,
 			Text:   strings.Repeat("x", size),
 		}
 		b.Run(fmt.Sprintf("write/%d", size), func(b *testing.B) {

@@ -222,7 +222,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			case diesSilent:
 				continue
 			case talksFirst:
-				fmt.Fprintf(std.Stdout, `{"type":"output","id":"early","stream":"stdout","seq":1,"text":"early"}`+"\n")
+				fmt.Fprintf(std.Stdout, `{"type":"output","id":"early","stream":"stdout","text":"early"}`+"\n")
 				fmt.Fprintf(std.Stdout,
 					`{"type":"tool_call","callId":"1","providerName":"shop","safeToolName":"echo","input":{}}`+"\n")
 			}
@@ -239,7 +239,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			}
 			code = true
 			f.mu.Unlock()
-			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","seq":1,"text":"%d %s"}`+"\n",
+			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","text":"%d %s"}`+"\n",
 				frame.ID, id, strings.TrimSpace(spec.Image+" "+tag))
 			took, _ := time.ParseDuration(length)
 			go func() {

@@ -100,6 +100,14 @@ func (g *guest) await(limit time.Duration) (bad int) {
 			bad++
 		case !starting.Stop(): // too late already
 			return bad
+		case f.Protocol != entrypoint.Protocol:
+			g.kill(&UnfitError{
+				Image: g.machine.image,
+				Err: fmt.Errorf("the guest speaks version %d of the protocol, and this bridge %d", f.Protocol,
+					entrypoint.Protocol),
+				Next: "use another image, one that replaces none of the guest's modules",
+			})
+			return bad
 		default:
 			if extra := unasked(f.Extra, g.machine.facts); len(extra) > 0 {
 				g.kill(&extraError{extra})

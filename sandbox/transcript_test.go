@@ -159,7 +159,6 @@ func (p *player) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 	if err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, err
 	}
-	seq := 0
 	for i, l := range p.lines {
 		switch {
 		case l.Exit != nil:
@@ -168,10 +167,6 @@ func (p *player) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 			text := l.Raw
 			if l.Frame != nil {
 				text = l.Sample()
-				if l.Type() == entrypoint.TypeOutput {
-					seq++
-					text = fmt.Appendf(nil, `%s,"seq":%d}`, text[:len(text)-1], seq)
-				}
 			}
 			std.Stdout.Write(append(text, '\n')) // a host that has heard enough doesn't listen
 		case l.Frame != nil:

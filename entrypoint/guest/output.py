@@ -24,11 +24,10 @@ class Output:
     Each stream keeps its order; the two are in the order in which they were read.
     """
 
-    def __init__(self, stdout: int, stderr: int, send: Callable[[str, int, str], None]) -> None:
+    def __init__(self, stdout: int, stderr: int, send: Callable[[str, str], None]) -> None:
         self._names = {stdout: "stdout", stderr: "stderr"}
         self._decoders = {stdout: _decoder("replace"), stderr: _decoder("replace")}
         self._send = send
-        self._seq = 0
         self._pending: list[tuple[str, str]] = []
         self._size = 0
         self._sent = self._first = 0.0
@@ -91,8 +90,7 @@ class Output:
         for i, (stream, text) in enumerate(self._pending):
             run.append(text)
             if i + 1 == len(self._pending) or self._pending[i + 1][0] != stream:
-                self._seq += 1
-                self._send(stream, self._seq, "".join(run))
+                self._send(stream, "".join(run))
                 run = []
         self._pending, self._size, self._sent = [], 0, time.monotonic()
 

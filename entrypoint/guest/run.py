@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 
 from guest import mounts, watch, wire
@@ -56,12 +55,6 @@ class Run:
         self.oom_before = watch.oom_kills()
         self._filtered, self._note = own  # what confine says of it
 
-    def about(self) -> wire.Frame:
-        """The fields that ready and started share."""
-        note = {"note": self._note} if self._note else {}
-        python = sys.version.split()[0]
-        return {"protocol": wire.PROTOCOL, "python": python, "seccomp": self._filtered, **note}
-
     def send(self, frame: wire.Frame) -> None:
         self.to_host.push(wire.encode(frame))
 
@@ -97,8 +90,8 @@ class Run:
         self.held_size -= len(line)
         return line
 
-    def output(self, stream: str, seq: int, text: str) -> None:
-        self.send({"type": "output", "id": self.id, "stream": stream, "seq": seq, "text": text})
+    def output(self, stream: str, text: str) -> None:
+        self.send({"type": "output", "id": self.id, "stream": stream, "text": text})
 
     @property
     def room(self) -> Room:
@@ -122,7 +115,9 @@ class Run:
     def warmed(self) -> None:
         if not self.warm:
             self.warm = True
-            ready = {"type": "ready", **self.about(), "pid": os.getpid()}
+            ready: wire.Frame = {"type": "ready", "protocol": wire.PROTOCOL, "seccomp": self._filtered}
+            if self._note:
+                ready["note"] = self._note
             if extra := mounts.look() if os.getpid() == 1 else []:
                 ready["extra"] = extra
             self.send(ready)
@@ -133,7 +128,7 @@ class Run:
         if self.asked and (self.warm or regardless) and not self.running:
             self.running = True
             self.began = time.monotonic()
-            self.send({"type": "started", "id": self.id, **self.about()})
+            self.send({"type": "started", "id": self.id})
             self.quiet = self.to_host.size
 
     def kill(self, reason: str, because: str = "") -> None:

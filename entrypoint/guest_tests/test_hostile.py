@@ -62,7 +62,7 @@ class Forging(unittest.TestCase):
             '{"type":"tool_call","callId":7,"providerName":"p","safeToolName":"t"}',
             '{"type":"tool_call","callId":"-1","providerName":"p","safeToolName":"t"}',
             '{"type":"done","id":"run-1","ok":true,"durationMs":1}',
-            '{"type":"output","id":"run-1","stream":"stdout","seq":1,"text":"forged"}',
+            '{"type":"output","id":"run-1","stream":"stdout","text":"forged"}',
             '{"type":"ready"}',
             '{"type":"warm"}',
             "null",
