@@ -38,7 +38,7 @@ func TestFilesAreWritten(t *testing.T) {
 			`\(MCP_BRIDGE_ARTIFACTS\): the directory .* not a directory\]$`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			store, err := files.Open(tc.dir)
+			store, err := files.Open(tc.dir, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer os.Chmod(filepath.Join(base, "dir"), 0o700) //nolint:errcheck // TempDir's removal says so
-			s, err := Open(filepath.Join(base, tc.dir))
+			s, err := Open(filepath.Join(base, tc.dir), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

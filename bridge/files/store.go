@@ -3,8 +3,10 @@ package files
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,19 +35,25 @@ const (
 // A Store is a directory with one directory for each run that has handed over files. It is safe for
 // concurrent use, by several processes too.
 type Store struct {
-	dir string
-	max int64
+	dir  string
+	max  int64
+	log  *slog.Logger
+	told sync.Once // that nothing is removed
 
 	mu    sync.Mutex
 	sizes map[string]int64 // of runs whose directory was looked at: it doesn't grow
 }
 
-// Open returns the store in a directory, whose path must be absolute. The first Keep makes it.
-func Open(dir string) (*Store, error) {
+// Open returns the store in a directory, whose path must be absolute. The first Keep makes it. A nil
+// log means silence.
+func Open(dir string, log *slog.Logger) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("%s is not an absolute path", dir)
 	}
-	return &Store{dir: filepath.Clean(dir), max: maxBytes, sizes: map[string]int64{}}, nil
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Store{dir: filepath.Clean(dir), max: maxBytes, log: log, sizes: map[string]int64{}}, nil
 }
 
 // Dir returns the absolute path of the directory.
@@ -75,8 +83,14 @@ func (s *Store) Keep(ctx context.Context, run string, files []sandbox.Artifact) 
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	release, lockErr := filelock.Acquire(ctx, filepath.Join(s.dir, lockName))
-	if lockErr == nil {
+	switch {
+	case lockErr == nil:
 		defer release()
+	case !errors.Is(lockErr, context.Canceled): // the call's own end
+		s.told.Do(func() {
+			s.log.Warn("old files of runs are not removed while the directory can't be locked; more may take "+
+				"place than is allowed", "lock", filepath.Join(s.dir, lockName), "err", lockErr)
+		})
 	}
 	if err := root.Mkdir(run, 0o700); err != nil {
 		return nil, err

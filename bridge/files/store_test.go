@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ import (
 
 func open(t *testing.T, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir)
+	s, err := Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,5 +198,27 @@ func TestKeepWithoutTheLock(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, run(i), "a")); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestKeepWhereNothingCanBeLocked: the files are kept, and the log says once that nothing is removed.
+func TestKeepWhereNothingCanBeLocked(t *testing.T) {
+	dir := t.TempDir()
+	var said bytes.Buffer
+	s, err := Open(dir, slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.max = 1
+	if err := os.Mkdir(filepath.Join(dir, lockName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i <= 2; i++ {
+		if paths, err := s.Keep(t.Context(), run(i), file("a", 1)); err != nil || len(paths) != 1 {
+			t.Errorf("got %v, %v", paths, err)
+		}
+	}
+	if n := strings.Count(said.String(), "old files of runs are not removed"); n != 1 {
+		t.Errorf("it was said %d times: %s", n, said.String())
 	}
 }

@@ -24,7 +24,7 @@ func TestArtifactsSetting(t *testing.T) {
 				t.Skip("the default is another")
 			}
 			t.Setenv("XDG_DATA_HOME", tc.data)
-			s, err := config{Artifacts: tc.setting}.artifacts()
+			s, err := config{Artifacts: tc.setting}.artifacts(nil)
 			got := ""
 			if s != nil {
 				got = s.Dir()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -51,7 +52,7 @@ func (c config) audit() (*audit.Log, error) {
 
 // artifacts returns where the files of runs are written to; nil for nowhere. A user without a home
 // has no such place unless the setting names one.
-func (c config) artifacts() (*files.Store, error) {
+func (c config) artifacts(log *slog.Logger) (*files.Store, error) {
 	dir := c.Artifacts
 	switch dir {
 	case "none":
@@ -66,7 +67,7 @@ func (c config) artifacts() (*files.Store, error) {
 	if about, err := os.Stat(dir); err == nil && !about.IsDir() {
 		return nil, usageError{errors.New("MCP_BRIDGE_ARTIFACTS=" + dir + " is no directory; name one, or none")}
 	}
-	s, err := files.Open(dir)
+	s, err := files.Open(dir, log)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("MCP_BRIDGE_ARTIFACTS: %w", err)}
 	}
@@ -88,7 +89,7 @@ func (c config) inputs() (*files.Inputs, error) {
 // checkFiles calls say for each directory of ARTIFACTS and INPUTS, with what is wrong with it, if
 // anything. It returns an error with which serve ends.
 func (c config) checkFiles(say func(setting, dir string, err error)) error {
-	kept, err := c.artifacts()
+	kept, err := c.artifacts(nil)
 	if err != nil {
 		return err
 	}

@@ -223,7 +223,7 @@ func (p *parts) assemble(what purpose) (err error) {
 	var kept *files.Store
 	var inputs *files.Inputs
 	if what == serving { // run has --artifacts, and the user's files as code
-		if kept, err = c.artifacts(); err != nil {
+		if kept, err = c.artifacts(p.log); err != nil {
 			return err
 		}
 		if inputs, err = c.inputs(); err != nil {
