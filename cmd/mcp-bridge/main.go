@@ -73,16 +73,32 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
-// interrupted reports whether SIGINT has ended a context of untilSignal. The library tells it by words.
-func interrupted(ctx context.Context) bool {
-	cause := context.Cause(ctx)
-	return cause != nil && cause.Error() == os.Interrupt.String()+" signal received"
-}
+// errInterrupt is the cause of a context that SIGINT has ended.
+var errInterrupt = fmt.Errorf("interrupted: %w", context.Canceled)
+
+// interrupted reports whether SIGINT has ended a context of untilSignal.
+func interrupted(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errInterrupt) }
 
 // untilSignal returns a context that ends with the first signal to end the program. stop ends it, too,
 // and gives signals their usual effect again.
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
-	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, cancel := context.WithCancelCause(parent)
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() { // ends with ctx
+		select {
+		case s := <-came:
+			if s == os.Interrupt {
+				cancel(errInterrupt)
+			}
+			cancel(nil)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(came)
+		cancel(nil)
+	}
 }
 
 // endAtOnce lets the next signal end the process; the watchdog cleans up. Serve, which was told to
