@@ -53,9 +53,13 @@ third-party: ## write the licences and notices of the modules in the binary to c
 vulncheck: ## look for known vulnerabilities in what the binary calls, which asks Go's database of them
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -tags "$(TAGS)" ./cmd/mcp-bridge
 
-fmt: ## fail where gofmt would change something
-	@files=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \
+GO_FILES = $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')
+
+fmt: ## fail where gofmt would change something, or a comment has more than 100 columns
+	@files=$$(gofmt -l $(GO_FILES)); \
 	  if [ -n "$$files" ]; then echo "gofmt -w would change:" $$files >&2; exit 1; fi
+	@LC_ALL=C awk '/^[ \t]*\/\// && length($$0) > 100 { print FILENAME ":" FNR ": a comment of more than 100 columns"; wide = 1 } \
+	  END { exit wide }' $(GO_FILES) >&2
 
 vet: ## go vet, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
 	go vet -tags "$(TAGS)" ./...
@@ -122,7 +126,7 @@ engines: ## conformance tests over every engine, and a table of what each keeps;
 engine-tests: ## test/engines/with-engine leaves nothing behind; needs the same
 	@test/engines/tests
 
-fuzz: ## run every fuzz target for FUZZTIME (30s)
+fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@test/fuzz "$(FUZZTIME)"
 
 bench: ## the benchmarks, each beside its baseline: some forty minutes; BENCH=c,d for some parts; needs setup

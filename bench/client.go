@@ -19,8 +19,8 @@ import (
 // callTimeout bounds one call. None takes nearly that long; one that does has failed.
 const callTimeout = 2 * time.Minute
 
-// A client speaks MCP with a program over its pipes, one JSON-RPC message a line. Its methods may be
-// called concurrently.
+// A client speaks MCP with a program over its pipes, one JSON-RPC message a line. Its methods may
+// be called concurrently.
 type client struct {
 	cmd    *exec.Cmd
 	stderr *tail
@@ -158,8 +158,8 @@ func (c *client) tool(ctx context.Context, name string, args map[string]any) (st
 	return b.String(), nil
 }
 
-// python runs code that must print want, or anything where want is empty. It returns what was printed
-// and how long the call took.
+// python runs code that must print want, or anything where want is empty. It returns what was
+// printed and how long the call took.
 func (c *client) python(
 	ctx context.Context, code, want string, more map[string]any,
 ) (string, time.Duration, error) {

@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked gives goroutines that a moment hasn't ended: the last ones of a test may still be on their way out.
+// leaked gives goroutines that a moment hasn't ended: the last ones of a test may still be on their
+// way out.
 func leaked() string {
 	var left []string
 	// between two looks

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// TestHiddenText has a row for each kind of character that people don't see and models read: none of
-// them reaches a question, a search or the manual.
+// TestHiddenText has a row for each kind of character that people don't see and models read: none
+// of them reaches a question, a search or the manual.
 func TestHiddenText(t *testing.T) {
 	kinds := "\U000e0041\u200b\u2060\ufeff\u00ad\u3164" +
 		"\u115f\u1160\uffa0\u180e\u2062\u206a\ufff9\ufffb" +

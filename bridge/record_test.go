@@ -48,7 +48,8 @@ func readRecords(t testing.TB, path string) (all []audit.Record) {
 	return all
 }
 
-// TestRecords: each call has a line, whatever becomes of it and by which way it is made, and so has the run.
+// TestRecords: each call has a line, whatever becomes of it and by which way it is made, and so has
+// the run.
 func TestRecords(t *testing.T) {
 	b, path := audited(t, func(c *Config) {
 		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.list-issues\"]\nverdict = \"deny\"\n[[rule]]\ntools "+
@@ -165,7 +166,8 @@ func TestNothingUnrecorded(t *testing.T) {
 	}
 }
 
-// TestLongNamesInRecords: code can't have older records rotated away by calling what has a long name.
+// TestLongNamesInRecords: code can't have older records rotated away by calling what has a long
+// name.
 func TestLongNamesInRecords(t *testing.T) {
 	b, path := audited(t, nil)
 	h := hostFor(t, b, `["github"]`)

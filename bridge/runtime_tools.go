@@ -30,8 +30,8 @@ type runtimeInput struct {
 	Value     string          `json:"value"`
 }
 
-// runtimeTools are the tools of the built-in provider "runtime". Those that need a server take it from
-// the input.
+// runtimeTools are the tools of the built-in provider "runtime". Those that need a server take it
+// from the input.
 var runtimeTools = map[string]func(h *host, ctx context.Context, in runtimeInput) (any, error){
 	// load_server {server}: an entrypoint.Provider with its tools.
 	"load_server": func(h *host, ctx context.Context, in runtimeInput) (any, error) {

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// slowUpstreams list some servers' tools only when their context ends, and count how often they are asked.
+// slowUpstreams list some servers' tools only when their context ends, and count how often they are
+// asked.
 type slowUpstreams struct {
 	fakeUpstreams
 	slow  func(server string) bool
@@ -149,7 +150,8 @@ func TestDeniedSince(t *testing.T) {
 	}
 }
 
-// TestSearchAsksWhoRuns: a server that runs says itself which tools it has, unless it takes too long.
+// TestSearchAsksWhoRuns: a server that runs says itself which tools it has, unless it takes too
+// long.
 func TestSearchAsksWhoRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := false

@@ -19,7 +19,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// recordedLists returns the tools of the public servers that entrypoint/stubs keeps, as they listed them.
+// recordedLists returns the tools of the public servers that entrypoint/stubs keeps, as they listed
+// them.
 func recordedLists(t testing.TB) map[string][]json.RawMessage {
 	t.Helper()
 	paths, err := filepath.Glob("../entrypoint/stubs/testdata/servers/*.json")

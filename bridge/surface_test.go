@@ -43,7 +43,8 @@ func TestGoldens(t *testing.T) {
 	golden(t, "manual.md", []byte(manualOf(build(t, nil))))
 }
 
-// modern are the params of a request without a handshake before it, as of protocol version 2026-07-28.
+// modern are the params of a request without a handshake before it, as of protocol version
+// 2026-07-28.
 const modern = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{}}}`

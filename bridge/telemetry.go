@@ -19,10 +19,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// telemetry exports spans and a few metrics to a collector. The spans are of a call of run_python, of
-// the wait for its container (lease), of its code (run), of each call of a tool by the code, and of
-// the server's part in that. They never hold code, arguments or the text of errors. It is safe for
-// concurrent use.
+// telemetry exports spans and a few metrics to a collector. The spans are of a call of run_python,
+// of the wait for its container (lease), of its code (run), of each call of a tool by the code, and
+// of the server's part in that. They never hold code, arguments or the text of errors. It is safe
+// for concurrent use.
 type telemetry struct {
 	off    bool // there is no collector
 	tracer trace.Tracer
@@ -112,8 +112,8 @@ func failing(span trace.Span, outcome, fine string) {
 	}
 }
 
-// execution is one run in the sandbox, for the spans of its two parts. Its methods are called on the
-// run's goroutine, except within, which calls between began and end use.
+// execution is one run in the sandbox, for the spans of its two parts. Its methods are called on
+// the run's goroutine, except within, which calls between began and end use.
 type execution struct {
 	telemetry *telemetry
 	ctx       context.Context // of the call of run_python

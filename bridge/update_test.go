@@ -14,7 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// changingUpstreams answer a call with the number of Updates that there were when its context was pinned.
+// changingUpstreams answer a call with the number of Updates that there were when its context was
+// pinned.
 type changingUpstreams struct {
 	fakeUpstreams
 	mu      sync.Mutex

@@ -8,9 +8,9 @@ import (
 )
 
 // Aliases returns for each name of a tool the one under which Python code knows it: lower case,
-// every run of characters other than a–z, 0–9 and _ is one _, and "tool" where no letter or digit
-// is left. A digit in front gets a _ before it, an alias that begins and ends with __ an x, and a
-// name of Python's or of the guest's own a _ behind it.
+// every run of characters other than a–z, 0–9 and _ is one _, and "tool" where no letter or
+// digit is left. A digit in front gets a _ before it, an alias that begins and ends with __ an x,
+// and a name of Python's or of the guest's own a _ behind it.
 //
 // Names that would have the same alias get __2, __3 and so on, in the order of the names, but a
 // name that is its own alias keeps it. So the same set of names always has the same aliases. Names

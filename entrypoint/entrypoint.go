@@ -70,8 +70,8 @@ for n, s in json.loads(decompress(stdin.read(sources))).items():
 sys.stdout.write(b2a_base64(MAGIC_NUMBER + marshal.dumps(code)).decode())
 `
 
-// SourceWith returns Source together with the code in the line that Compiler wrote in a container of
-// the same image. A guest of another Python ignores that code. It fails when the line is not one
+// SourceWith returns Source together with the code in the line that Compiler wrote in a container
+// of the same image. A guest of another Python ignores that code. It fails when the line is not one
 // that Compiler writes.
 func SourceWith(line []byte) ([]byte, error) {
 	code, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(line)))
@@ -86,8 +86,8 @@ func SourceWith(line []byte) ([]byte, error) {
 
 // Source returns what is to be written to the guest's standard input before any frame: a line of
 // three lengths in decimal, and as many bytes of the module that is run first, of all modules, and
-// of code compiled from them, of which there is none here. It is the same for every run, and shared:
-// don't change it.
+// of code compiled from them, of which there is none here. It is the same for every run, and
+// shared: don't change it.
 func Source() []byte { return source() }
 
 var source = sync.OnceValue(func() []byte { return payload(nil) })

@@ -19,9 +19,9 @@ type Image struct {
 	Arch   string // GOARCH's names; empty when the engine doesn't say
 }
 
-// DigestOf returns the digest of an image among the names "repository@sha256:…" that an engine has
-// for it: the one that ref asks for, if it is there, since an image may have one of its own and one
-// of an index; else the first. Names of localhost don't count unless asked for: engines make
+// DigestOf returns the digest of an image among the names "repository@sha256:…" that an engine
+// has for it: the one that ref asks for, if it is there, since an image may have one of its own and
+// one of an index; else the first. Names of localhost don't count unless asked for: engines make
 // digests up for images that were made here.
 func DigestOf(ref string, names []string) string {
 	first := ""

@@ -53,8 +53,8 @@ func (u *underWay) cancel(id string) {
 	}
 }
 
-// calls answers the tool calls of one run, each once. begin and cancel are for the goroutine that reads
-// the frames.
+// calls answers the tool calls of one run, each once. begin and cancel are for the goroutine that
+// reads the frames.
 type calls struct {
 	host       Host
 	run        string // the Request's ID
@@ -97,8 +97,8 @@ const (
 	maxCallName = 4 << 10 // bytes of a server's or tool's name
 )
 
-// begin has one call answered in a goroutine of its own, so that the guest's output is still read. It
-// returns false for a frame that makes no sense.
+// begin has one call answered in a goroutine of its own, so that the guest's output is still read.
+// It returns false for a frame that makes no sense.
 func (c *calls) begin(ctx context.Context, f entrypoint.FromGuest) bool {
 	if f.CallID == "" || len(f.CallID) > maxCallID || len(f.Provider) > maxCallName ||
 		len(f.Tool) > maxCallName || c.ids[f.CallID] || c.pending.Load() >= maxPending {

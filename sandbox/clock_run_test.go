@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestClockThatStops: the host's waiting for longer than the code's own time doesn't count when it says
-// so. See TestClock.
+// TestClockThatStops: the host's waiting for longer than the code's own time doesn't count when it
+// says so. See TestClock.
 func TestClockThatStops(t *testing.T) {
 	var clock sandbox.Clock
 	host := hostFunc(func(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {

@@ -33,7 +33,8 @@ func attacks() []attack {
 // demoToken is made up. A real bridge has its servers' tokens in its environment.
 const demoToken = "ACME_TOKEN=made-up-for-this-demo"
 
-// memory bounds each bridge of the demo, so that it harms nothing but itself: 4 GB of address space.
+// memory bounds each bridge of the demo, so that it harms nothing but itself: 4 GB of address
+// space.
 const memory = "ulimit -v 4000000; exec \"$0\" \"$@\""
 
 func main() {
@@ -88,8 +89,8 @@ func report(said string, err error) {
 	}
 }
 
-// serve is one bridge with two clients: one sends the attack, the other an innocent piece of code at the same time, whose
-// tool answers once the attack is over.
+// serve is one bridge with two clients: one sends the attack, the other an innocent piece of code
+// at the same time, whose tool answers once the attack is over.
 func serve(name string) {
 	over := make(chan struct{})
 	p := &prototype{notes: os.Getenv("NOTES"), tool: func(context.Context) (int, error) {

@@ -1,5 +1,6 @@
-// Command inprocess is the first of mcp-bridge's retired prototypes: the code runs in the bridge's own process, in an
-// embedded interpreter (Starlark, a small Python). Run it and see what that could not stop; ../README.md has the output.
+// Command inprocess is the first of mcp-bridge's retired prototypes: the code runs in the bridge's
+// own process, in an embedded interpreter (Starlark, a small Python). Run it and see what that
+// could not stop; ../README.md has the output.
 package main
 
 import (
@@ -14,7 +15,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// maxSteps is the prototype's wall against endless loops: it bounds the interpreter's own steps, nothing else.
+// maxSteps is the prototype's wall against endless loops: it bounds the interpreter's own steps,
+// nothing else.
 const maxSteps = 50_000_000
 
 // dialect is as near to Python as Starlark comes.
@@ -26,8 +28,8 @@ type prototype struct {
 	tool  func(context.Context) (int, error) // stands for a call to an MCP server
 }
 
-// run executes code until it ends, has used up its steps, or ctx does and the interpreter notices. A panic in it or in a
-// builtin becomes an error, as far as Go lets panics be caught.
+// run executes code until it ends, has used up its steps, or ctx does and the interpreter notices.
+// A panic in it or in a builtin becomes an error, as far as Go lets panics be caught.
 func (p *prototype) run(ctx context.Context, code string) (printed string, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changed returns when the inode at path was last changed, which is by the kernel's clock and can't be
-// set. It is now where that can't be told.
+// changed returns when the inode at path was last changed, which is by the kernel's clock and can't
+// be set. It is now where that can't be told.
 func changed(path string) time.Time {
 	var s unix.Stat_t
 	if unix.Lstat(path, &s) != nil {

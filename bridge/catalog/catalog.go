@@ -95,8 +95,8 @@ func build(cfg Config, seen *seen, servers []discovery.Server, problems []discov
 // Servers returns all configured servers by name. The caller doesn't change the list.
 func (c *Catalog) Servers() []Server { return c.servers }
 
-// Announced returns what a guest is told of servers before it asks: those of some, without tools, so
-// that no server has to be started for it, and the names of all.
+// Announced returns what a guest is told of servers before it asks: those of some, without tools,
+// so that no server has to be started for it, and the names of all.
 func (c *Catalog) Announced(some []Server) (may []entrypoint.Provider, all []entrypoint.Discovered) {
 	for _, s := range some {
 		may = append(may, provider(s))

@@ -76,8 +76,8 @@ var (
 const minToken = 9
 
 // isFieldName reports whether a key looks like the name of a field in snake_case, camelCase or
-// kebab-case, and not like data: an id, a hash, a date, an address, a path or a person's name. It is
-// safe to show: it has ASCII letters, digits, "_" and "-" only.
+// kebab-case, and not like data: an id, a hash, a date, an address, a path or a person's name. It
+// is safe to show: it has ASCII letters, digits, "_" and "-" only.
 func isFieldName(key string) bool {
 	words := len(fieldWord.FindAllString(key, -1))
 	token := len(key) >= minToken && len(key) < 3*words // aGVsbG8gd29ybGQ

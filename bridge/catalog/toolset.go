@@ -163,8 +163,8 @@ func (t *Toolset) gone() (names []string) {
 	return names
 }
 
-// makeProvider leaves out of what is too long first the schemas, whose tools then take any arguments
-// that their server takes, then declarations and descriptions.
+// makeProvider leaves out of what is too long first the schemas, whose tools then take any
+// arguments that their server takes, then declarations and descriptions.
 func (t *Toolset) makeProvider() (entrypoint.Provider, error) {
 	p := provider(t.Server)
 	p.Tools = make(map[string]entrypoint.Tool, len(t.tools))

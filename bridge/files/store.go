@@ -44,8 +44,8 @@ type Store struct {
 	sizes map[string]int64 // of runs whose directory was looked at: it doesn't grow
 }
 
-// Open returns the store in a directory, whose path must be absolute. The first Keep makes it. A nil
-// log means silence.
+// Open returns the store in a directory, whose path must be absolute. The first Keep makes it. A
+// nil log means silence.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("%s is not an absolute path", dir)

@@ -201,7 +201,8 @@ func TestKeepWithoutTheLock(t *testing.T) {
 	}
 }
 
-// TestKeepWhereNothingCanBeLocked: the files are kept, and the log says once that nothing is removed.
+// TestKeepWhereNothingCanBeLocked: the files are kept, and the log says once that nothing is
+// removed.
 func TestKeepWhereNothingCanBeLocked(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer

@@ -2,8 +2,8 @@ package text
 
 import "testing"
 
-// TestShellWord: what a server or code says can't become a command of the shell that a user types it
-// into.
+// TestShellWord: what a server or code says can't become a command of the shell that a user types
+// it into.
 func TestShellWord(t *testing.T) {
 	for in, want := range map[string]string{
 		"files:write": "files:write", "a b": "'a b'", "$(reboot)": "'$(reboot)'", "`x`": "'`x`'",

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// daemon is a dockerd that test/engines/with-engine starts again when it was killed, but not before it
-// may.
+// daemon is a dockerd that test/engines/with-engine starts again when it was killed, but not before
+// it may.
 type daemon struct {
 	t    *testing.T
 	hold string

@@ -79,8 +79,8 @@ var errInterrupt = fmt.Errorf("interrupted: %w", context.Canceled)
 // interrupted reports whether SIGINT has ended a context of untilSignal.
 func interrupted(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errInterrupt) }
 
-// untilSignal returns a context that ends with the first signal to end the program. stop ends it, too,
-// and gives signals their usual effect again.
+// untilSignal returns a context that ends with the first signal to end the program. stop ends it,
+// too, and gives signals their usual effect again.
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	came := make(chan os.Signal, 1)

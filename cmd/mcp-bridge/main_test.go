@@ -78,8 +78,8 @@ func needTime(t *testing.T) {
 	}
 }
 
-// anyEngine is for tests that run with each engine of test/engines/with-engine. It returns the engine's
-// name, which is also its command line's.
+// anyEngine is for tests that run with each engine of test/engines/with-engine. It returns the
+// engine's name, which is also its command line's.
 func anyEngine(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("MCP_BRIDGE_TEST_RUNTIME")

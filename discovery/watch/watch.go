@@ -42,9 +42,9 @@ func New(fsys fs.FS, env discovery.Env) *Watcher {
 func (w *Watcher) Catalog() discovery.Catalog { return w.latest }
 
 // Run searches again after each change on disk until ctx ends. It calls found with every catalog
-// whose servers or problems differ from the last one's, and waits for it. It is called once. It doesn't
-// wait for a search that is still going on when ctx ends, as on a slow disk: what that finds is
-// dropped.
+// whose servers or problems differ from the last one's, and waits for it. It is called once. It
+// doesn't wait for a search that is still going on when ctx ends, as on a slow disk: what that
+// finds is dropped.
 func (w *Watcher) Run(ctx context.Context, found func(discovery.Catalog)) {
 	catalogs := make(chan discovery.Catalog)
 	go w.look(ctx, catalogs)

@@ -103,8 +103,8 @@ func (d *document) foldProperties(into, from *object) {
 	into.set(key, merged)
 }
 
-// alternatives returns the schema of an object that is one of several: it may have the properties of
-// all of them, as any of them has it, and requires what all of them require.
+// alternatives returns the schema of an object that is one of several: it may have the properties
+// of all of them, as any of them has it, and requires what all of them require.
 func (d *document) alternatives(s *object) *object {
 	branches := append(slices.Clone(s.list("anyOf")), s.list("oneOf")...)
 	if len(s.child("properties").keys) > 0 || len(branches) == 0 {

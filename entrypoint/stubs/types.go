@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pyType is a union of named types such as list[str], each of them once, the values of a Literal, and
-// None. At least one of these is there.
+// pyType is a union of named types such as list[str], each of them once, the values of a Literal,
+// and None. At least one of these is there.
 type pyType struct {
 	names    []string
 	literals []string

@@ -1,6 +1,6 @@
 // Package transcript reads the protocol's transcripts, entrypoint/testdata/transcripts, for tests
-// that play one side of them. The README there says what the files mean; this package knows their form
-// and nothing of playing them.
+// that play one side of them. The README there says what the files mean; this package knows their
+// form and nothing of playing them.
 package transcript
 
 import (

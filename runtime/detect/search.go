@@ -210,8 +210,8 @@ func (p *poll) rank(i int) int {
 	return i
 }
 
-// wall reports whether a flaw in an engine that has answered well would stay in it: it is rootless, or
-// in a machine of its own.
+// wall reports whether a flaw in an engine that has answered well would stay in it: it is rootless,
+// or in a machine of its own.
 func (p *poll) wall(e *engine) bool {
 	f := p.answers[e.index].facts
 	return f.Rootless || f.Desktop
@@ -228,7 +228,8 @@ func (p *poll) best() *engine {
 	return best
 }
 
-// certain reports that no candidate which hasn't answered yet can be preferred to the best that has.
+// certain reports that no candidate which hasn't answered yet can be preferred to the best that
+// has.
 func (p *poll) certain(best *engine) bool {
 	for i, a := range p.answers {
 		if a == nil && i < p.rank(best.index) {

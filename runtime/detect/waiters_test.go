@@ -56,7 +56,8 @@ func TestWaitersLeave(t *testing.T) {
 	})
 }
 
-// TestNothingIsChosenWithoutACaller: an answer that was there when the last waiter left chooses nothing.
+// TestNothingIsChosenWithoutACaller: an answer that was there when the last waiter left chooses
+// nothing.
 func TestNothingIsChosenWithoutACaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &script{kind: hangs}, &script{kind: rootless}

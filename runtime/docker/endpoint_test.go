@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestForeignSockets: a socket that the user has not named is passed over where others could have put it
-// there, and the reason is told; one that the user names, or that comes after it, is used.
+// TestForeignSockets: a socket that the user has not named is passed over where others could have
+// put it there, and the reason is told; one that the user names, or that comes after it, is used.
 func TestForeignSockets(t *testing.T) {
 	for _, tt := range []struct {
 		name string

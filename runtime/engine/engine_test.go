@@ -50,8 +50,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSilentEngine: whatever the engine leaves unanswered, a run ends: with its caller's patience where
-// the engine still answers a ping, and soon where it doesn't. What was created is removed.
+// TestSilentEngine: whatever the engine leaves unanswered, a run ends: with its caller's patience
+// where the engine still answers a ping, and soon where it doesn't. What was created is removed.
 func TestSilentEngine(t *testing.T) {
 	for _, at := range []string{"create", "attach", "wait", "start", "kill", "inspect", "remove"} {
 		t.Run(at, func(t *testing.T) {

@@ -122,8 +122,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestForeignSockets: a socket that the user has not named is passed over where others could have put it
-// there, and the reason is told.
+// TestForeignSockets: a socket that the user has not named is passed over where others could have
+// put it there, and the reason is told.
 func TestForeignSockets(t *testing.T) {
 	url := fakeAPI(t, info(true, "v2"))
 	for _, tt := range []struct {

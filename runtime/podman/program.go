@@ -28,8 +28,8 @@ type program struct {
 	asking  time.Duration // that it has to say something
 }
 
-// newProgram does without XDG_RUNTIME_DIR where others can write to it or it isn't ours: a directory
-// that we made there could be theirs by the time it is used.
+// newProgram does without XDG_RUNTIME_DIR where others can write to it or it isn't ours: a
+// directory that we made there could be theirs by the time it is used.
 func newProgram(cfg Config, log *slog.Logger) *program {
 	p := &program{binary: cfg.Binary, dir: cfg.RuntimeDir, guard: cfg.Guard, log: log, asking: 2 * time.Second}
 	if p.dir == "" {

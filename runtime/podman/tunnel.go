@@ -55,8 +55,8 @@ func (p *program) tunnel(ctx context.Context, u *url.URL, key string) (*child, e
 // plainPath has nothing that ssh expands or splits at.
 var plainPath = regexp.MustCompile(`^/[A-Za-z0-9/._@+=-]+$`)
 
-// sshArgs returns the arguments with which ssh ends when the host is gone. The key is a file's name,
-// or empty for those of ssh's own settings.
+// sshArgs returns the arguments with which ssh ends when the host is gone. The key is a file's
+// name, or empty for those of ssh's own settings.
 func sshArgs(u *url.URL, key string) ([]string, error) {
 	options := []string{
 		"ExitOnForwardFailure=yes", "ConnectTimeout=4", "ServerAliveInterval=3", "ServerAliveCountMax=2",

@@ -27,8 +27,8 @@ type Cache struct {
 	// machines that reach PyPI only through a mirror: IndexFrom. Empty stands for the lock's own URLs,
 	// which are used for files of any other host in any case, as uv and pip do.
 	Index string
-	// Progress takes how many bytes of the wheels are here, and how many they have in all as far as the
-	// lock tells. It is called often, by one goroutine at a time; nil means silence.
+	// Progress takes how many bytes of the wheels are here, and how many they have in all as far as
+	// the lock tells. It is called often, by one goroutine at a time; nil means silence.
 	Progress func(done, total int64)
 }
 
@@ -65,9 +65,10 @@ const parallel = 4
 // suffix ends the names of wheels in the cache, unfinished those of downloads under way.
 const suffix, unfinished = ".whl", ".part"
 
-// Fetch opens the wheels in their order, after downloading those that the cache lacks or has damaged.
-// The caller closes them. Fetch waits for other processes that use the same cache, and blocks until
-// all is done, an error comes or ctx ends. Wheels that were complete by then are in the cache.
+// Fetch opens the wheels in their order, after downloading those that the cache lacks or has
+// damaged. The caller closes them. Fetch waits for other processes that use the same cache, and
+// blocks until all is done, an error comes or ctx ends. Wheels that were complete by then are in
+// the cache.
 func (c *Cache) Fetch(ctx context.Context, wheels []Chosen) ([]*File, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, c.diskError(err)

@@ -17,8 +17,8 @@ import (
 var epoch = time.Unix(315532800, 0) // 1980-01-01
 
 // WriteTar writes the wheels, unpacked side by side below Root, as one tar whose bytes depend on
-// nothing but them: sorted names, one time, owner 0, modes 0644 and 0755. It returns what they offer.
-// After an error, what was written is no whole tar and must be thrown away.
+// nothing but them: sorted names, one time, owner 0, modes 0644 and 0755. It returns what they
+// offer. After an error, what was written is no whole tar and must be thrown away.
 func WriteTar(w io.Writer, ip Interpreter, files []*File) ([]Distribution, error) {
 	rank, err := ip.tags()
 	if err != nil {

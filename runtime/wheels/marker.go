@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// marker is a condition on the interpreter (PEP 508): python_version < "3.14" and os_name == "posix".
-// Nothing that it may ask for is unknown but the kernel's release and version.
+// marker is a condition on the interpreter (PEP 508): python_version < "3.14" and os_name ==
+// "posix". Nothing that it may ask for is unknown but the kernel's release and version.
 type marker struct {
 	tokens []string
 	values map[string]string

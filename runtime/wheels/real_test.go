@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestRealWheels makes the environment data twice from PyPI's wheels, the second time from the cache,
-// which MCP_BRIDGE_TEST_WHEELS names.
+// TestRealWheels makes the environment data twice from PyPI's wheels, the second time from the
+// cache, which MCP_BRIDGE_TEST_WHEELS names.
 func TestRealWheels(t *testing.T) {
 	dir := os.Getenv("MCP_BRIDGE_TEST_WHEELS")
 	if dir == "" {

@@ -72,7 +72,8 @@ func parseVersion(text string) (version, error) {
 
 func (v version) String() string { return v.text }
 
-// public returns v without its local part, stem without its post-release and development release too.
+// public returns v without its local part, stem without its post-release and development release
+// too.
 func (v version) public() version { v.local = ""; return v }
 
 func (v version) stem() version { v.post, v.dev, v.local = -1, never, ""; return v }
@@ -195,7 +196,8 @@ func (s specifier) equal(v version) bool {
 	return v.compare(s.v) == 0
 }
 
-// begins reports whether v's release begins with that of series, with zeros added where it is shorter.
+// begins reports whether v's release begins with that of series, with zeros added where it is
+// shorter.
 func (v version) begins(series version) bool {
 	if v.epoch != series.epoch {
 		return false

@@ -34,12 +34,12 @@ type entry struct {
 	sum  string // the sha256 that RECORD has, base64 without padding
 }
 
-// readWheel checks what a wheel says of itself, and lists what of it goes into the tar: its packages
-// (PEP 427: the archive's root, and purelib and platlib of its .data directory) and its metadata, as
-// importlib.metadata reads it. Scripts, headers and data are left out, and bytecode, which the
-// image's own Python makes. So are .pth files, which are returned for a person, since some sound
-// packages have one and nothing here reads them; a sitecustomize has no other use than to run unasked,
-// and is refused.
+// readWheel checks what a wheel says of itself, and lists what of it goes into the tar: its
+// packages (PEP 427: the archive's root, and purelib and platlib of its .data directory) and its
+// metadata, as importlib.metadata reads it. Scripts, headers and data are left out, and bytecode,
+// which the image's own Python makes. So are .pth files, which are returned for a person, since
+// some sound packages have one and nothing here reads them; a sitecustomize has no other use than
+// to run unasked, and is refused.
 func readWheel(f *File, rank map[string]int) (entries []entry, pth []string, err error) {
 	z, err := openZip(f)
 	if err != nil {

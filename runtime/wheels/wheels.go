@@ -1,11 +1,11 @@
-// Package wheels turns a lock of Python packages into one tar of their unpacked wheels: it reads the
-// lock (PEP 751), chooses the wheel that fits an interpreter, downloads what its cache lacks, and
-// writes the same bytes for the same lock each time. It also tells which packages code asks for
+// Package wheels turns a lock of Python packages into one tar of their unpacked wheels: it reads
+// the lock (PEP 751), chooses the wheel that fits an interpreter, downloads what its cache lacks,
+// and writes the same bytes for the same lock each time. It also tells which packages code asks for
 // (PEP 723).
 //
 // Lock, index and wheels are not trusted beyond the hashes in the lock. Nothing of a package is run
-// here, and no source distribution is ever used. The package knows no engine and no guest: its caller
-// says what interpreter an image has, and puts the tar onto it.
+// here, and no source distribution is ever used. The package knows no engine and no guest: its
+// caller says what interpreter an image has, and puts the tar onto it.
 package wheels
 
 import (

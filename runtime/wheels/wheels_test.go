@@ -26,8 +26,8 @@ type member struct {
 	mode          fs.FileMode
 }
 
-// wheel makes a wheel of example 1.0 with the members, and metadata that is right unless a member of the
-// same name replaces it.
+// wheel makes a wheel of example 1.0 with the members, and metadata that is right unless a member
+// of the same name replaces it.
 func wheel(members ...member) []byte { return wheelOf("example", "py3-none-any", members...) }
 
 func wheelOf(name, tag string, members ...member) []byte {
@@ -208,7 +208,8 @@ func TestWriteTar(t *testing.T) {
 }
 
 // TestBadWheels has the wheels that issue 16 names, and others, each served with the lock's hash
-// unless the hash is what is wrong. Those without an error are inert: nothing of them is in the tar.
+// unless the hash is what is wrong. Those without an error are inert: nothing of them is in the
+// tar.
 func TestBadWheels(t *testing.T) {
 	code := member{name: "example/__init__.py", content: "x = 1"}
 	many := make([]member, maxFiles+1)
