@@ -71,7 +71,9 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	if err := b.unready(ctx); err != nil {
 		return output.Refused(id, output.StatusUnavailable, err)
 	}
-	r.Turn().Wait()
+	if err := r.Turn().Wait(ctx); err != nil {
+		return b.failed(ctx, id, err)
+	}
 	req := sandboxRequest(id, a, p)
 	req.Queued, req.Progress = r.Turn().Pass, p.At
 	var inputs []sandbox.Input

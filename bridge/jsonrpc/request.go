@@ -40,17 +40,23 @@ type Turn struct {
 	pass   func()
 }
 
-// Wait blocks until all turns before this one have passed.
-func (t Turn) Wait() {
-	if t.before != nil {
-		<-t.before
+// Wait blocks until all turns before this one have passed, or ctx has ended, whose cause it returns.
+func (t Turn) Wait(ctx context.Context) error {
+	if t.before == nil {
+		return nil
+	}
+	select {
+	case <-t.before:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
 // Pass lets the next turn begin, once it is this one's. It may be called more than once.
 func (t Turn) Pass() {
 	if t.pass != nil {
-		t.Wait()
+		_ = t.Wait(context.Background())
 		t.pass()
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -197,5 +199,49 @@ func isOrBelow(heavy string) func(string) bool {
 	return func(i string) bool {
 		i = strings.TrimPrefix(i, "github.com/")
 		return i == heavy || strings.HasPrefix(i, heavy+"/")
+	}
+}
+
+// TestDependencies: ARCHITECTURE.md names each module that go.mod requires directly, or one of its
+// packages.
+func TestDependencies(t *testing.T) {
+	mod, err := os.ReadFile("../../go.mod")
+	must(t, err)
+	var named []string
+	for _, m := range regexp.MustCompile("`([^`\\s]+)`").FindAllStringSubmatch(readArchitecture(t), -1) {
+		named = append(named, m[1])
+	}
+	direct := regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1)
+	if len(direct) < 20 {
+		t.Fatalf("go.mod has only %d direct requirements", len(direct))
+	}
+	for _, m := range direct {
+		path := regexp.MustCompile(`/v\d+$`).ReplaceAllString(strings.TrimPrefix(m[1], "github.com/"), "")
+		if !slices.ContainsFunc(named, func(n string) bool { return isOrBelow(path)(n) || isOrBelow(n)(path) }) {
+			t.Errorf("%s isn't among the dependencies", path)
+		}
+	}
+}
+
+// TestNamedFiles: the files that ARCHITECTURE.md names are there.
+func TestNamedFiles(t *testing.T) {
+	var there []string
+	must(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
+			return fs.SkipDir
+		}
+		there = append(there, filepath.ToSlash(path))
+		return err
+	}))
+	named := regexp.MustCompile("`([\\w/]+\\.(?:go|py|golden|txt))`").FindAllStringSubmatch(readArchitecture(t), -1)
+	if len(named) < 10 {
+		t.Fatalf("the page names only %d files", len(named))
+	}
+	for _, m := range named {
+		if !strings.Contains(m[1], "NAME") && !slices.ContainsFunc(there, func(path string) bool {
+			return strings.HasSuffix(path, "/"+m[1])
+		}) {
+			t.Errorf("there is no file %s", m[1])
+		}
 	}
 }
