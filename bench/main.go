@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) } //nolint:forbidigo // this is main
 
 // Exit codes.
 const (

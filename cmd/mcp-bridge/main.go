@@ -31,7 +31,7 @@ const (
 
 func main() {
 	hide()
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) //nolint:forbidigo // this is main
 }
 
 // run runs the program, and returns the code with which the process ends.
@@ -114,7 +114,7 @@ func (a *app) endAtOnce(usual func()) {
 	usual()
 	go func() { // until the process ends
 		<-next
-		os.Exit(exitOK)
+		os.Exit(exitOK) //nolint:forbidigo // the process was told to end, and its watchdog cleans up
 	}()
 }
 
