@@ -90,8 +90,8 @@ func TestAliasesSimply(t *testing.T) {
 	}
 }
 
-// TestAliasesOfMany: names that all have one alias cost what their number says. It took the square of
-// that when every collision was counted from two.
+// TestAliasesOfMany: names that all have one alias cost what their number says. It took the square
+// of that when every collision was counted from two.
 func TestAliasesOfMany(t *testing.T) {
 	const many = 5_000
 	var names []string

@@ -40,7 +40,8 @@ type Turn struct {
 	pass   func()
 }
 
-// Wait blocks until all turns before this one have passed, or ctx has ended, whose cause it returns.
+// Wait blocks until all turns before this one have passed, or ctx has ended, whose cause it
+// returns.
 func (t Turn) Wait(ctx context.Context) error {
 	if t.before == nil {
 		return nil

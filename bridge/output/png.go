@@ -16,8 +16,8 @@ var pngNeeded = map[string]bool{"tRNS": true, "acTL": true, "fcTL": true, "fdAT"
 
 // mendPNG returns a PNG without the ancillary chunks whose checksum is wrong, as many viewers read
 // it; Go's decoder, and perhaps a model's, refuses the whole image. The picture that the protocol's
-// own example server sends (server-everything, get-tiny-image) is one. Chunks that the picture needs
-// stay, and so do data whose chunks aren't well-formed up to the end of the image.
+// own example server sends (server-everything, get-tiny-image) is one. Chunks that the picture
+// needs stay, and so do data whose chunks aren't well-formed up to the end of the image.
 func mendPNG(data []byte) []byte {
 	if !bytes.HasPrefix(data, []byte(pngSignature)) {
 		return data

@@ -60,8 +60,9 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 	return c, answer, service
 }
 
-// TestServiceKilledWhileItStarts: the API service dies when a container is made and not written down. No code ran, so the
-// bridge begins the run anew with another service; and it ends what podman has forgotten.
+// TestServiceKilledWhileItStarts: the API service dies when a container is made and not written
+// down. No code ran, so the bridge begins the run anew with another service; and it ends what
+// podman has forgotten.
 func TestServiceKilledWhileItStarts(t *testing.T) {
 	c, answer, service := forgetful(t)
 	pids := []int{c.cmd.Process.Pid}
