@@ -193,14 +193,9 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 
 var errUnanswered = errors.New("there was no answer; run it at a terminal")
 
-// confirmParties asks on the terminal whether the parties of a login belong together. What is typed
-// ahead stays with stdin.
+// confirmParties asks on the terminal what a login has to ask. What is typed ahead stays with stdin.
 func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
-	yes, answered, err := a.ask(ctx, fmt.Sprintf(
-		"You would log in at %s, but the code and tokens that gives would go to %s (issuer %s).\n"+
-			"That party could then act as you at the first. Say yes only if you know that they belong "+
-			"together.\nGo on? [y/N] ",
-		p.Page, p.Receivers(), p.Issuer))
+	yes, answered, err := a.ask(ctx, p.Question()+"\nGo on? [y/N] ")
 	if err == nil && !answered {
 		err = errUnanswered
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -36,9 +37,11 @@ type Login struct {
 	// a line of it may be the address that the browser was sent to; may be nil
 	Paste io.Reader
 
-	// Confirm asks the user, before anything is opened or sent, whether parties of several origins
-	// belong together. It returns soon after its context ends. Without it, such a login fails.
+	// Confirm asks the user p.Question, before anything is opened or sent. It returns soon after its
+	// context ends. Without it, a login that has such a question fails.
 	Confirm func(ctx context.Context, p Parties) (bool, error)
+
+	before Grant // of the same server; the user has agreed to its issuer
 }
 
 // Login asks the user to agree and returns the grant. It waits for the user until ctx ends.
@@ -48,14 +51,15 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 		return Grant{}, err
 	}
 	p := a.parties()
+	p.Client = l.client(a.Issuer)
 	if err := l.agreed(ctx, p); err != nil {
 		return Grant{}, err
 	}
-	listener, redirect, err := listen(l.Server.OAuth)
+	listeners, redirect, err := listen(l.Server.OAuth)
 	if err != nil {
 		return Grant{}, err
 	}
-	defer func() { _ = listener.Close() }()
+	defer closeAll(listeners)
 	o := l.Server.OAuth
 	g := Grant{
 		Server: l.Server.Name, URL: l.Server.URL, Resource: a.resource, Issuer: a.Issuer, Token: a.Token,
@@ -72,7 +76,7 @@ func (c *Client) Login(ctx context.Context, l Login) (Grant, error) {
 	page := g.config(a.Authorize, redirect).AuthCodeURL(state,
 		append(options, oauth2.S256ChallengeOption(verifier))...)
 	w := &waiter{state: state, issuer: a.Issuer, issNeeded: a.IssInAnswer, done: make(chan outcome, 1)}
-	code, err := l.await(ctx, w, listener, page, p)
+	code, err := l.await(ctx, w, listeners, page, p)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -95,18 +99,34 @@ func (l Login) scope(a *authority) string {
 }
 
 // listen opens the port that the browser is sent to (RFC 8252, 7.3). A client that was registered
-// by hand for a port has, by the hosts' habit, localhost in its redirect URI.
-func listen(o discovery.OAuth) (net.Listener, string, error) {
-	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.CallbackPort)))
-	if err != nil {
-		return nil, "", fmt.Errorf("opening a port for the browser's answer: %w", err)
-	}
-	host := "127.0.0.1"
+// by hand for a port has, by the hosts' habit, localhost in its redirect URI. A browser may take that
+// for either loopback address, so both are opened where there are two.
+func listen(o discovery.OAuth) (all []net.Listener, redirect string, err error) {
+	port := strconv.Itoa(o.CallbackPort)
+	addresses, host := []string{"127.0.0.1"}, "127.0.0.1"
 	if o.ClientID != "" && o.CallbackPort != 0 {
 		host = "localhost"
+		if probe, err := net.Listen("tcp6", "[::1]:0"); err == nil { // else there is no IPv6
+			_ = probe.Close()
+			addresses = append(addresses, "::1")
+		}
 	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return l, "http://" + host + ":" + port + callbackPath, nil
+	for _, address := range addresses {
+		l, err := net.Listen("tcp", net.JoinHostPort(address, port))
+		if err != nil {
+			closeAll(all)
+			return nil, "", fmt.Errorf("opening a port for the browser's answer: %w", err)
+		}
+		all = append(all, l)
+	}
+	_, port, _ = net.SplitHostPort(all[0].Addr().String())
+	return all, "http://" + net.JoinHostPort(host, port) + callbackPath, nil
+}
+
+func closeAll(all []net.Listener) {
+	for _, l := range all {
+		_ = l.Close()
+	}
 }
 
 // outcome is the answer that the browser brought.
@@ -175,14 +195,13 @@ func (w *waiter) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 // await shows the page and waits for the answer, through the port or from a pasted line.
-func (l Login) await(ctx context.Context, w *waiter, listener net.Listener, page string, p Parties) (string,
-	error) {
+func (l Login) await(ctx context.Context, w *waiter, listeners []net.Listener, page string,
+	p Parties) (string, error) {
 	server := &http.Server{Handler: w, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
-	served := make(chan struct{})
-	go func() { // ends with the listener
-		_ = server.Serve(listener)
-		close(served)
-	}()
+	var serving sync.WaitGroup // ends with the listeners
+	for _, listener := range listeners {
+		serving.Go(func() { _ = server.Serve(listener) })
+	}
 	defer func() {
 		// The browser gets the last words.
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -190,7 +209,7 @@ func (l Login) await(ctx context.Context, w *waiter, listener net.Listener, page
 		if server.Shutdown(stop) != nil {
 			_ = server.Close()
 		}
-		<-served
+		serving.Wait()
 	}()
 	l.Show(page, p)
 	if l.Open != nil {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -387,25 +389,31 @@ func TestNoLogin(t *testing.T) {
 }
 
 // TestConfiguredClient: a client that was registered beforehand is used as its entry has it.
+// localhost means two addresses, and both are ours or the login isn't begun.
 func TestConfiguredClient(t *testing.T) {
 	l, redirect, err := listen(discovery.OAuth{ClientID: "mine"})
-	if err != nil || !strings.HasPrefix(redirect, "http://127.0.0.1:") {
+	if err != nil || len(l) != 1 || !strings.HasPrefix(redirect, "http://127.0.0.1:") {
 		t.Fatalf("got %s, %v", redirect, err)
 	}
-	_, port, _ := strings.Cut(strings.TrimPrefix(redirect, "http://"), ":")
-	_ = l.Close()
-	port = strings.TrimSuffix(port, callbackPath)
-	var n int
-	for _, c := range port {
-		n = n*10 + int(c-'0')
+	closeAll(l)
+	port := l[0].Addr().(*net.TCPAddr).Port
+	entry := discovery.OAuth{ClientID: "mine", CallbackPort: port}
+	six := net.JoinHostPort("::1", strconv.Itoa(port))
+	other, err := net.Listen("tcp6", six)
+	hasSix := err == nil
+	if hasSix {
+		if _, _, err := listen(entry); err == nil || !strings.Contains(err.Error(), six) {
+			t.Errorf("got %v, want that %s is taken", err, six)
+		}
+		_ = other.Close()
 	}
-	l, redirect, err = listen(discovery.OAuth{ClientID: "mine", CallbackPort: n})
+	l, redirect, err = listen(entry) // what the failure had opened is closed
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	if redirect != "http://localhost:"+port+callbackPath {
-		t.Errorf("got %s", redirect)
+	defer closeAll(l)
+	if redirect != fmt.Sprintf("http://localhost:%d%s", port, callbackPath) || (len(l) == 2) != hasSix {
+		t.Errorf("got %s, %d addresses", redirect, len(l))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // TestCodeForAnother: a server may have its user log in at a place that is trusted and name another
@@ -78,6 +79,104 @@ func TestCodeForAnother(t *testing.T) {
 			}
 			if n := s.Requests("register") + s.Requests("authorize") + len(codes); n > 0 {
 				t.Errorf("%d requests were made all the same", n)
+			}
+		})
+	}
+}
+
+// misleading is a server that authorizes for itself, whose page leads on to another place, and what
+// its token endpoint was sent.
+func misleading(t *testing.T) (origin string, codes chan string) {
+	mux := http.NewServeMux()
+	evil := httptest.NewServer(mux)
+	t.Cleanup(evil.Close)
+	codes = make(chan string, 10)
+	says := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, strings.ReplaceAll(body, "EVIL", evil.URL))
+		}
+	}
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp",
+		says(`{"resource":"EVIL/mcp","authorization_servers":["EVIL"]}`))
+	mux.HandleFunc("/.well-known/oauth-authorization-server",
+		says(`{"issuer":"EVIL","authorization_endpoint":"EVIL/a","token_endpoint":"EVIL/t",
+			"code_challenge_methods_supported":["S256"]}`))
+	mux.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {
+		// The other place knows the client and its user, and its answer has no iss.
+		q := r.URL.Query()
+		back := url.Values{"code": {"of the honest one"}, "state": {q.Get("state")}}
+		http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+	})
+	mux.HandleFunc("/t", func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		codes <- r.FormValue("code") + ", " + password
+		says(`{"access_token":"x","token_type":"Bearer"}`)(w, r)
+	})
+	return evil.URL, codes
+}
+
+// TestMixUp: a server that names an issuer of its own, whose page leads on to another, gets no code
+// for the entry's client, and not its secret, unless the user has agreed to that issuer or the
+// entry names its metadata.
+func TestMixUp(t *testing.T) {
+	evil, codes := misleading(t)
+	srv := discovery.Server{Name: "far", Transport: discovery.HTTP, URL: evil + "/mcp",
+		OAuth: discovery.OAuth{ClientID: "mine", ClientSecret: "client-s3cret"}}
+	pinned := srv
+	pinned.OAuth.MetadataURL = evil + "/.well-known/oauth-authorization-server"
+	for _, tt := range []struct {
+		name   string
+		srv    discovery.Server
+		before Grant
+		asked  bool
+	}{
+		{"first login", srv, Grant{}, true},
+		{"to another issuer", srv, Grant{Issuer: "https://honest.example", ClientID: "mine"}, true},
+		{"with another client", srv, Grant{Issuer: evil, ClientID: "older"}, true},
+		{"again", srv, Grant{Issuer: evil, ClientID: "mine"}, false},
+		{"metadata of the entry", pinned, Grant{}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store := &Store{Dir: t.TempDir()}
+			s := NewSource(store)
+			defer s.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			tt.before.URL = srv.URL
+			if _, err := store.Put(srv, tt.before); err != nil {
+				t.Fatal(err)
+			}
+			if tt.asked {
+				err := s.LoginByPage(ctx, tt.srv, "", func(context.Context, string, string) error {
+					return errors.New("the page was shown")
+				})
+				if err == nil || !strings.Contains(err.Error(), "authServerMetadataUrl") {
+					t.Errorf("in a call: %v", err)
+				}
+			}
+			for _, yes := range []bool{false, true} {
+				question := ""
+				_, err := s.Login(ctx, Login{Server: tt.srv, Open: browse(t), Show: func(string, Parties) {},
+					Confirm: func(_ context.Context, p Parties) (bool, error) {
+						question = p.Question()
+						return yes, nil
+					}})
+				if (question != "") != tt.asked || tt.asked && (!strings.Contains(question, "may lead on") ||
+					!strings.Contains(question, evil) || strings.Contains(question, "s3cret")) {
+					t.Errorf("asked %q", question)
+				}
+				if yes || !tt.asked {
+					if got := <-codes; err != nil || got != "of the honest one, client-s3cret" {
+						t.Errorf("got %v and %s", err, got)
+					}
+				}
+				if len(codes) > 0 || err == nil != (yes || !tt.asked) {
+					t.Errorf("yes %v: got %v and %d codes more", yes, err, len(codes))
+				}
 			}
 		})
 	}

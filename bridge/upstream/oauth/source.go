@@ -60,6 +60,9 @@ func (s *Source) Login(ctx context.Context, l Login) (in string, err error) {
 	if l.Server.OAuth.Off {
 		return "", ErrOff
 	}
+	if l.Server.OAuth.ClientID != "" {
+		l.before, _, _ = s.store.Get(l.Server) // without it the user is asked
+	}
 	g, err := s.client.Login(ctx, l)
 	if err != nil {
 		return "", fmt.Errorf("logging in to %q: %w", l.Server.Name, err)
@@ -73,8 +76,8 @@ func (s *Source) Login(ctx context.Context, l Login) (in string, err error) {
 }
 
 // LoginByPage logs in during a call, with a page as the only place where the user agrees. agree
-// shows the page, and fails if the user declines. A login whose parties are of several origins
-// fails: that takes a question of its own.
+// shows the page, and fails if the user declines. A login that has a question for the user fails:
+// that takes a terminal.
 func (s *Source) LoginByPage(ctx context.Context, srv discovery.Server, scope string,
 	agree func(ctx context.Context, page, about string) error) error {
 	scopes, err := Scopes(scope)
