@@ -61,15 +61,20 @@ func (x exchange) post(ctx context.Context) error {
 	case media == textEvents:
 		return x.stream(ctx, resp.Body)
 	case media == textJSON:
-		return x.whole(resp.Body)
+		return x.whole(ctx, resp.Body)
 	}
 	return fmt.Errorf("it answered with %s (status %d), which is no MCP; see whether its URL is right in %s",
 		cmp.Or(media, "nothing"), resp.StatusCode, origin(x.r.s.server))
 }
 
 // whole receives an answer of one JSON text.
-func (x exchange) whole(body io.Reader) error {
-	raw, err := io.ReadAll(io.LimitReader(body, int64(x.r.s.cfg.MaxLine)+1))
+func (x exchange) whole(ctx context.Context, body io.Reader) error {
+	in := &roomReader{s: x.r.s, ctx: ctx, body: body}
+	defer in.release()
+	raw, err := io.ReadAll(io.LimitReader(in, int64(x.r.s.cfg.MaxLine)+1))
+	if errors.Is(err, errNoRoom) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("the connection broke in the middle of its answer (%w); whether the work was done "+
 			"isn't known", err)
@@ -88,7 +93,9 @@ func (x exchange) whole(body io.Reader) error {
 func (x exchange) stream(ctx context.Context, body io.Reader) error {
 	last, pause := "", defaultRetry
 	for {
-		err := x.r.receive(body, func(e event) bool {
+		in := &roomReader{s: x.r.s, ctx: ctx, body: body}
+		err := x.r.receive(in, func(e event) bool {
+			in.release()
 			if e.hasID {
 				last = e.id
 			}
@@ -97,9 +104,12 @@ func (x exchange) stream(ctx context.Context, body io.Reader) error {
 			}
 			return !x.waits()
 		})
+		in.release()
 		switch {
 		case !x.waits():
 			return nil
+		case errors.Is(err, errNoRoom):
+			return err
 		case errors.Is(err, errTooLong):
 			return x.tooLong()
 		case ctx.Err() != nil:

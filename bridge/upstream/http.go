@@ -102,6 +102,8 @@ func newTransport() *http.Transport {
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
 		ExpectContinueTimeout:  time.Second,
+		// of each answer that isn't read yet
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: shortAnswer},
 	}
 }
 

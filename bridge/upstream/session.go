@@ -68,6 +68,7 @@ type session struct {
 	tools     toolCache
 	ready     chan struct{} // closed once the connection is made
 	limiter   *limiter
+	long      chan struct{} // holds one for each long answer of the server that is read
 	idle      *idleTimer
 
 	judged   func() error // returns cause, with when the server is started again
@@ -104,6 +105,7 @@ func newSession(cfg Config, server discovery.Server, h hints) *session {
 	s.tools.s, s.tools.turn = s, make(chan struct{}, 1)
 	s.changes.s = s
 	s.limiter = newLimiter(cfg.MaxCalls, cfg.MaxQueue)
+	s.long = make(chan struct{}, longAnswersEach)
 	s.idle = &idleTimer{after: cfg.IdleTimeout, end: func() {
 		s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout))
 	}}

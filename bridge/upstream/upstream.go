@@ -57,7 +57,7 @@ type Config struct {
 	MaxCalls int // of one server at a time, lists not counted; further ones wait. 64
 	MaxQueue int // that wait so; further ones are refused. 1024
 
-	MaxLine int // bytes of one line from a server; 32 MiB
+	MaxLine int // bytes of one message from a server; 16 MiB
 	MaxList int // bytes of all pages of one list; 64 MiB
 
 	LogLevel string // from which on a server is asked to log, where it can: debug … emergency; "warning"
@@ -65,6 +65,8 @@ type Config struct {
 	ClientVersion string   // said to servers; "dev"
 	Instance      string   // by which this process knows itself when it is a server's; see SelfCapability
 	Environ       []string // the environment to take the few variables from that every server gets; os.Environ()
+
+	long chan struct{} // holds one for each long answer that is read
 }
 
 // A Guard is told of every process group while it exists. Its method is called concurrently and
@@ -95,9 +97,10 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxCalls, 64)
 	setDefault(&c.MaxQueue, 1024)
 	setDefault(&c.LogLevel, "warning")
-	setDefault(&c.MaxLine, 32<<20)
+	setDefault(&c.MaxLine, 16<<20)
 	setDefault(&c.MaxList, 64<<20)
 	setDefault(&c.ClientVersion, "dev")
+	c.long = make(chan struct{}, longAnswers)
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
@@ -195,7 +196,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 func (p *parts) poolConfig() upstream.Config {
 	return upstream.Config{
 		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log,
-		ClientVersion: version(), Instance: p.instance,
+		ClientVersion: version(), Instance: p.instance, MaxLine: entrypoint.MaxFrame,
 		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
 		Listed: p.keep, Refuse: p.refuse,
 	}
