@@ -3,9 +3,11 @@ package oauth
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"strings"
 	"time"
 
 	"github.com/zalando/go-keyring"
@@ -27,12 +29,17 @@ func SystemKeyring() Keyring {
 	case "darwin", "windows":
 		return system{}
 	}
-	// Without an address the library would start a bus of its own by dbus-launch.
-	if os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
+	// The library takes the address from the environment only. Without one it may start a bus of its
+	// own by dbus-launch, which nothing ends.
+	const variable = "DBUS_SESSION_BUS_ADDRESS"
+	if address := os.Getenv(variable); address != "" && address != "autolaunch:" {
 		return system{}
 	}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		if info, err := os.Stat(filepath.Join(dir, "bus")); err == nil && info.Mode()&os.ModeSocket != 0 {
+		bus := filepath.Join(dir, "bus")
+		escaped := strings.ReplaceAll(url.QueryEscape(bus), "+", "%20")
+		if info, err := os.Stat(bus); err == nil && info.Mode()&os.ModeSocket != 0 &&
+			os.Setenv(variable, "unix:path="+escaped) == nil {
 			return system{}
 		}
 	}
