@@ -19,6 +19,9 @@ var (
 		"http_", "https_", "all_proxy", "ftp_",
 		"CONTAINER", "_CONTAINERS_", "PODMAN", "DOCKER_", "BUILDAH_", "STORAGE_", "REGISTRY_", "NETAVARK_", "CRUN_",
 	}
+	// engineSecrets are the ends of names that hold secrets by habit. Podman reads none of them: a
+	// registry's login comes from a file (REGISTRY_AUTH_FILE, DOCKER_CONFIG).
+	engineSecrets = []string{"_AUTH_CONFIG", "_PASSWORD", "_TOKEN"}
 )
 
 // EngineEnviron returns what a program of an engine, or ssh, gets of this process's environment.
@@ -30,7 +33,8 @@ func EngineEnviron() []string {
 	}
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return !slices.Contains(engineVariables, name) &&
-			!slices.ContainsFunc(engineFamilies, func(family string) bool { return strings.HasPrefix(name, family) })
+		known := slices.Contains(engineVariables, name) ||
+			slices.ContainsFunc(engineFamilies, func(family string) bool { return strings.HasPrefix(name, family) })
+		return !known || slices.ContainsFunc(engineSecrets, func(end string) bool { return strings.HasSuffix(name, end) })
 	})
 }

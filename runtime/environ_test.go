@@ -13,6 +13,7 @@ func TestEngineEnviron(t *testing.T) {
 		"SSH_AUTH_SOCK": true, "HTTPS_PROXY": true,
 		"https_proxy": true, "DBUS_SESSION_BUS_ADDRESS": true, "DOCKER_CONFIG": true, "REGISTRY_AUTH_FILE": true,
 		"ANTHROPIC_API_KEY": false, "GITHUB_TOKEN": false, "MCP_BRIDGE_CONFIG": false,
+		"DOCKER_AUTH_CONFIG": false, "REGISTRY_PASSWORD": false,
 		"OTEL_EXPORTER_OTLP_HEADERS": false, "PATHS": false,
 	} {
 		t.Setenv(name, "given")

@@ -4,6 +4,7 @@
 // too.
 'use strict';
 const { spawn } = require('node:child_process');
+const { accessSync, constants } = require('node:fs');
 const { isatty } = require('node:tty');
 
 const name = `mcp-bridge-${process.platform}-${process.arch}`;
@@ -17,6 +18,16 @@ try {
   process.exit(1);
 }
 
+// Node.js 22.15 and later becomes the program. An older one, and any on Windows, stays as its parent.
+if (process.execve && process.platform !== 'win32') {
+  let executable = true;
+  try {
+    accessSync(program, constants.X_OK);
+  } catch {
+    executable = false; // execve would abort; spawn says why
+  }
+  if (executable) process.execve(program, [program, ...process.argv.slice(2)]);
+}
 const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   // The terminal sends its Ctrl-C to the program as well, for which a second one would mean haste.

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Starts an MCP server, prints how long its first answer took and the names of its tools, and ends it.
 
-speak.py [--signal NAME] COMMAND [ARGUMENT...]: by closing its input, or by a signal to the process
-that was started. It fails unless the server answers, and unless whatever serves is gone at the end.
+speak.py [--signal NAME] [--becomes NAME] COMMAND [ARGUMENT...]: by closing its input, or by a signal
+to the process that was started. It fails unless the server answers, unless the process that was
+started has become the program NAME, and unless whatever serves is gone at the end.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +20,9 @@ def main(args: list[str]) -> int:
     ending = None
     if args[0] == "--signal":
         ending, args = signal.Signals[args[1]], args[2:]
+    program = None
+    if args[0] == "--becomes":
+        program, args = args[1], args[2:]
     began = time.monotonic()
     server = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert server.stdin and server.stdout
@@ -40,6 +45,8 @@ def main(args: list[str]) -> int:
     send(id=2, method="tools/list")
     tools = [tool["name"] for tool in answer(2)["tools"]]
     print(*tools, sep="\n")
+    if program and (became := os.path.basename(os.readlink(f"/proc/{server.pid}/exe"))) != program:
+        raise SystemExit(f"{args[0]} is {became} while it serves, not {program}")
 
     if ending:
         server.send_signal(ending)
