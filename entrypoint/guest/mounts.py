@@ -7,6 +7,8 @@ refuse them. So the guest looks, and the host gives it no code then.
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Callable
 
 _OURS = {"/ipc", "/tmp", "/workspace", "/dev/shm"}
 _KERNEL = {"/": "", "/proc": "proc", "/sys": "sysfs", "/dev": "tmpfs"}
@@ -14,9 +16,12 @@ _KERNEL |= {"/dev/pts": "devpts", "/dev/mqueue": "mqueue"}
 _ENGINE = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv", "/.dockerenv"}
 _DEVICES = {"null", "zero", "full", "random", "urandom", "tty", "console"}
 _IN_DEV = _DEVICES | {"core", "fd", "mqueue", "ptmx", "pts", "shm", "stderr", "stdin", "stdout"}
+# What a machine's files lie on.
+_DISKS = {"bcachefs", "btrfs", "cifs", "exfat", "ext2", "ext3", "ext4", "f2fs", "nfs", "nfs4", "overlay", "vfat"}
+_DISKS |= {"xfs", "zfs"}
 
 
-def extra(mountinfo: str, devices: list[str]) -> list[str]:
+def extra(mountinfo: str, devices: list[str], is_device: Callable[[str], bool]) -> list[str]:
     """The mounts of a /proc/self/mountinfo, proc(5), and the names in /dev that have no business here."""
     found: list[str] = []
     for line in mountinfo.splitlines():
@@ -26,20 +31,32 @@ def extra(mountinfo: str, devices: list[str]) -> list[str]:
             continue
         root, path, kind = fields[3], fields[4], right.split(" ")[0]
         covers = kind == "tmpfs" and root == "/" and _covers(fields[5:6], right.split(" ")[-1])
-        if not covers and not _expected(root, path, kind):
+        if not covers and not _expected(root, path, kind, is_device):
             found.append(path)
     return found + [f"/dev/{name}" for name in devices if name not in _IN_DEV and f"/dev/{name}" not in found]
 
 
-def _expected(root: str, path: str, kind: str) -> bool:
+def _expected(root: str, path: str, kind: str, is_device: Callable[[str], bool]) -> bool:
     if path in _KERNEL:
         return _KERNEL[path] in ("", kind)
     if path in _OURS:
         return kind == "tmpfs" and root == "/"
     if path.startswith("/dev/"):
-        return path[len("/dev/") :] in _DEVICES or path.startswith("/dev/pts/")
-    # What engines mask or make read-only there; control groups.
-    return path in _ENGINE or path.startswith(("/proc/", "/sys/"))
+        return path.startswith("/dev/pts/") or path[len("/dev/") :] in _DEVICES and is_device(path)
+    if path in _ENGINE:
+        return _generated(root)
+    # Control groups, what engines make read-only there, and what they mask: directories by an empty
+    # tmpfs, or crun's empty directory, and files by /dev/null, wherever that is.
+    from_host = kind in _DISKS or kind == "tmpfs" and root != "/"
+    return path.startswith(("/proc/", "/sys/")) and (
+        not from_host or root.endswith("/.empty-directory") or is_device(path)
+    )
+
+
+def _generated(root: str) -> bool:
+    """Whether a mount is of a file that an engine makes for one container, below the container's id.
+    gVisor calls the root of each mount "/", which elsewhere no file's mount has."""
+    return root == "/" or any(len(part) == 64 and not part.strip("0123456789abcdef") for part in root.split("/"))
 
 
 def _covers(options: list[str], filesystem: str) -> bool:
@@ -50,4 +67,12 @@ def _covers(options: list[str], filesystem: str) -> bool:
 def look() -> list[str]:
     """extra, of this container."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
-        return extra(f.read(), sorted(os.listdir("/dev")))
+        return extra(f.read(), sorted(os.listdir("/dev")), _is_device)
+
+
+def _is_device(path: str) -> bool:
+    """Whether it is a character device, or can't be looked at."""
+    try:
+        return stat.S_ISCHR(os.stat(path).st_mode)
+    except OSError:
+        return True
