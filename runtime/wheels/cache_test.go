@@ -300,6 +300,28 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestLoginInTheClear: an index of https doesn't get its login sent over http by a link on its page.
+func TestLoginInTheClear(t *testing.T) {
+	page := `<a href="http://i.example/f/` + exampleFile + `">x</a> <a href="HTTPS://i.example/f/x.whl">y</a>`
+	c := &Cache{Index: "https://user:secret@i.example/simple", Client: &http.Client{Transport: answering(page)}}
+	locked := chosenAt(t, "https://files.pythonhosted.org/packages")[0]
+	for file, want := range map[string]string{
+		exampleFile: "http://i.example/f/" + exampleFile, "x.whl": "https://user:secret@i.example/f/x.whl",
+	} {
+		locked.Wheel.File = file
+		if got, err := c.locate(t.Context(), locked); err != nil || got != want {
+			t.Errorf("%s: got %s, %v", file, got, err)
+		}
+	}
+}
+
+// answering answers each request with a page.
+type answering string
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(a))), Request: r}, nil
+}
+
 func TestIndexFrom(t *testing.T) {
 	for _, tt := range []struct{ name, value, want string }{
 		{"UV_DEFAULT_INDEX", "https://x.example/simple?a=b", "https://x.example/simple?a=b"},

@@ -63,7 +63,7 @@ func (c *Cache) locate(ctx context.Context, w Chosen) (string, error) {
 		if err != nil || path.Base(u.Path) != w.File {
 			continue
 		}
-		if u.Host == index.Host && u.User == nil {
+		if u.Host == index.Host && u.Scheme == index.Scheme && u.User == nil {
 			u.User = index.User
 		}
 		return u.String(), nil
