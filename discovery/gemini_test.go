@@ -111,6 +111,15 @@ func TestGeminiTrust(t *testing.T) {
 		env.Dir = ""
 		check(t, Scan(files.fs(), env), []string{"u: u"}, nil)
 	})
+	t.Run("on a Mac, distrust in any case, and trust as it is written", func(t *testing.T) {
+		env := Env{Home: "/Users/u", Dir: "/w/p", GOOS: "darwin"}
+		files := tree{"/w/p/.gemini/settings.json": `{"mcpServers": {"p": {"command": "p"}}}`}
+		const rules = "/Users/u/.gemini/trustedFolders.json"
+		check(t, Scan(files.with(rules, `{"/W/P": "DO_NOT_TRUST", "/w": "TRUST_FOLDER"}`).fs(), env), nil,
+			[]string{"p: Gemini CLI doesn't trust this folder, in " + rules + " (Gemini CLI, trusted folders), and " +
+				"uses no servers in it"})
+		check(t, Scan(files.with(rules, `{"/W/P": "TRUST_FOLDER"}`).fs(), env), nil, []string{"p: " + until})
+	})
 	t.Run("on windows, in any case", func(t *testing.T) {
 		env := Env{Home: `C:\Users\u`, Dir: `C:\w\p`, GOOS: "windows"}
 		files := tree{`C:\w\p\.gemini\settings.json`: `{"mcpServers": {"p": {"command": "p"}}}`,

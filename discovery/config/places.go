@@ -151,6 +151,13 @@ func (p Places) Holds(folder, file string) bool {
 	return folder != "" && (file == folder || strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/"))
 }
 
+// MayHold reports whether a path may be a folder or lie in it, where the system usually tells no
+// case apart. It is for what refuses; what allows takes Holds.
+func (p Places) MayHold(folder, file string) bool {
+	p.Windows = p.Windows || p.Darwin
+	return p.Holds(folder, file)
+}
+
 // Within reports whether the working directory is a folder or in it.
 func (p Places) Within(folder string) bool {
 	return len(p.Workspace()) > 0 && p.Holds(folder, p.Workspace()[0])

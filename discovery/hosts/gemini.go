@@ -109,17 +109,17 @@ func (g *geminiTrust) of(dir string) (found folderTrust, by config.Source) {
 		for _, m := range config.Merge(g.r.Rule(src, false).Root, nil) {
 			word, _ := m.Value.Text()
 			folder := g.r.Clean(m.Name)
-			said, length := trusted, len(folder)
+			said, length, holds := trusted, len(folder), g.r.Holds
 			switch word {
 			case "TRUST_PARENT":
 				folder = path.Dir(folder)
 			case "DO_NOT_TRUST":
-				said = distrusted
+				said, holds = distrusted, g.r.MayHold
 			case "TRUST_FOLDER":
 			default:
 				continue
 			}
-			if g.r.Holds(folder, dir) && (length > longest || length == longest && said == distrusted) {
+			if holds(folder, dir) && (length > longest || length == longest && said == distrusted) {
 				longest, found, by = length, said, src
 			}
 		}
