@@ -244,10 +244,19 @@ func (c *Conn) Receive(text []byte) {
 	}()
 }
 
-// Read receives lines until in ends or fails, which it sends to ended, or the connection is over.
-// The goroutine that reads a request runs its handler, and a new one goes on reading, so that no
-// other thread has to be woken between the line and the handler. A Read of in isn't interrupted.
-func (c *Conn) Read(in *Reader, ended chan<- error) {
+// Read receives lines, on goroutines of its own, until in ends or fails, or the connection is over.
+// It returns a channel that takes why: nil for the end of in or of the connection. A Read of in
+// isn't interrupted.
+func (c *Conn) Read(in *Reader) (ended <-chan error) {
+	end := make(chan error, 1)
+	go c.read(in, end)
+	return end
+}
+
+// read receives lines until it has sent to ended why it doesn't go on, or has read a request: it
+// runs the handler itself and leaves the reading to a new goroutine, so that no other thread has to
+// be woken between the line and the handler.
+func (c *Conn) read(in *Reader, ended chan<- error) {
 	for {
 		text, err := in.Next()
 		var long *TooLongError
@@ -274,7 +283,7 @@ func (c *Conn) Read(in *Reader, ended chan<- error) {
 			run = c.route(text, nil)
 		}
 		if run != nil {
-			go c.Read(in, ended)
+			go c.read(in, ended)
 			defer c.work.Done()
 			run()
 			return
@@ -289,8 +298,7 @@ func (c *Conn) Read(in *Reader, ended chan<- error) {
 // answers to be written. It waits no longer than grace for a peer that doesn't read, nor for what
 // is done after answers.
 func (c *Conn) Serve(in *Reader, out *Lines, grace time.Duration) error {
-	ended := make(chan error, 1)
-	go c.Read(in, ended)
+	ended := c.Read(in)
 	var err error
 	select {
 	case <-c.ctx.Done():

@@ -56,6 +56,9 @@ func (s *server) misbehave(r request) {
 		s.send(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`)
 	case "byte order mark":
 		s.send("\xef\xbb\xbf"+`{"jsonrpc":"2.0","id":%s,"result":{}}`+"\r", r.ID)
+	case "ask and close output":
+		s.send(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+		_ = os.Stdout.Close()
 	case "stopped":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	default:

@@ -87,6 +87,8 @@ var misbehaviours = []bad{
 	{what: "dies in the middle of a line", mode: "normal", tool: "half a line", next: true},
 	{what: "answers and dies", mode: "normal", tool: "answer and die", next: true},
 	{what: "closes its output and lives on", mode: "normal", tool: "close output", next: true},
+	{what: "closes its output after a question that is never answered", mode: "normal", play: unanswered,
+		next: true},
 	{what: "dies before a child of its own that holds its pipes", mode: "grandchild", tool: "die", next: true},
 	{what: "doesn't end when its input does, nor of SIGTERM", mode: "stubborn", tool: "echo", next: true},
 	{what: "dies in every call, before it has answered any", mode: "normal", play: crashes},
@@ -97,6 +99,15 @@ func answering(tool string) func(context.Context, *Pool) (string, error) {
 	return func(ctx context.Context, p *Pool) (string, error) {
 		return calling(tool, "")(WithClient(ctx, says(`{"roots":[]}`, nil)), p)
 	}
+}
+
+// unanswered calls a tool for a client that doesn't answer.
+func unanswered(ctx context.Context, p *Pool) (string, error) {
+	silent := &person{answer: func(ctx context.Context, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	return calling("ask and close output", "")(WithClient(ctx, silent), p)
 }
 
 // readOften asks for a list again and again.

@@ -114,9 +114,7 @@ func (p *process) serve() {
 func (p *process) read() {
 	in := jsonrpc.NewReader(p.stdout, p.s.cfg.MaxLine)
 	in.MaxSkip = p.s.cfg.MaxLine
-	ended := make(chan error, 1)
-	p.s.conn.Read(in, ended)
-	err := <-ended
+	err := <-p.s.conn.Read(in)
 	close(p.eof)
 	if errors.Is(err, jsonrpc.ErrNoEnd) {
 		p.s.fail(lineTooLongError(p.s.cfg.MaxLine))
