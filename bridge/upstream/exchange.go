@@ -162,7 +162,7 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode/100 != 2:
-		return nil, exchange{r, &jsonrpc.Message{}}.refused(h, resp)
+		return nil, &statusError{resp.StatusCode, exchange{r, &jsonrpc.Message{}}.refused(h, resp)}
 	case media != textEvents:
 		_ = resp.Body.Close()
 		return nil, &otherTransportError{fmt.Errorf("it answered with %s and not with a stream of events",
@@ -171,20 +171,22 @@ func (r *remote) get(ctx context.Context, h http.Header) (io.ReadCloser, error) 
 	return resp.Body, nil
 }
 
-// listen holds the stream of the older protocol's notifications open, if the server has one, until
-// ctx ends.
+// listen holds the stream of the older protocol's notifications open until ctx ends. It gives up
+// when the server says that it has none, or wants a login.
 func (r *remote) listen(ctx context.Context) {
 	for pause := firstPause; ; pause = nextPause(pause) {
 		body, err := r.get(ctx, r.describe(ctx, nil))
 		switch {
 		case err == nil:
+			r.s.changes.hear(true)
 			_ = r.receive(body, func(event) bool {
 				pause = firstPause // the stream was good for something
 				return false
 			})
+			r.s.changes.hear(false)
 			_ = body.Close()
-		case !isA[*unreachableError](err):
-			return // it has no notifications to tell
+		case hasNoStream(err):
+			return // then age is what there is
 		}
 		select {
 		case <-time.After(pause):
@@ -192,6 +194,17 @@ func (r *remote) listen(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// hasNoStream reports whether asking for a stream of notifications again would be no use.
+func hasNoStream(err error) bool {
+	if refusal, ok := errors.AsType[*statusError](err); ok {
+		switch refusal.status {
+		case http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed:
+			return true
+		}
+	}
+	return isA[*LoginError](err)
 }
 
 func nextPause(pause time.Duration) time.Duration { return min(2*pause, lastPause) }

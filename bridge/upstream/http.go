@@ -146,7 +146,9 @@ func (r *remote) agreed(version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.conn.version = version
-	if !r.conn.sse && !r.conn.modern() {
+	older := !r.conn.modern()
+	r.s.changes.hear(older && r.conn.sse) // over the stream of all messages
+	if older && !r.conn.sse {
 		ctx := r.conn.streams
 		r.work.Go(func() { r.listen(ctx) })
 	}

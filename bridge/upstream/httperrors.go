@@ -105,6 +105,15 @@ type exchangeError struct{ err error }
 func (e *exchangeError) Error() string { return e.err.Error() }
 func (e *exchangeError) Unwrap() error { return e.err }
 
+// statusError is a failed HTTP answer.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
 // otherTransportError says that the server is there and refuses the first request as one does that
 // knows only the other of Streamable HTTP and SSE.
 type otherTransportError struct{ err error }

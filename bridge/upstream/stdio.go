@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
@@ -92,7 +94,8 @@ func (p *process) Post(m *jsonrpc.Message) bool { return p.lines.Post(m) }
 
 func (p *process) open(context.Context, bool) error { return nil }
 
-func (p *process) agreed(string) {}
+// agreed notes that a server of the older protocol tells of changes by itself.
+func (p *process) agreed(version string) { p.s.changes.hear(!mcp.IsModernProtocol(version)) }
 
 func (p *process) instead(error) bool { return false }
 

@@ -18,7 +18,7 @@ type subscription struct {
 
 	mu    sync.Mutex
 	id    string // of the request; empty for none
-	heard bool   // the server has acknowledged it, and tells of each change
+	heard bool   // the server tells of each change, as it has acknowledged; or see hear
 }
 
 // begin notes by which request changes are heard; empty for none. It reports whether the one before
@@ -44,6 +44,16 @@ func (c *subscription) acknowledged(params json.RawMessage) {
 	defer c.mu.Unlock()
 	if c.id != "" && jsonrpc.TextOf(n.Meta[mcp.MetaKeySubscriptionID]) == c.id && !c.heard {
 		c.heard = true
+		c.s.tools.stale.Add(1)
+	}
+}
+
+// hear notes whether changes are heard without such a request, as over the older protocol. They may
+// have changed before.
+func (c *subscription) hear(heard bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.heard = heard; heard {
 		c.s.tools.stale.Add(1)
 	}
 }

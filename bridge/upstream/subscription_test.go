@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +119,73 @@ func TestListeningAgain(t *testing.T) {
 					at = append(at, when.Sub(began))
 				}
 				if got := fmt.Sprint(at); got != tt.want {
+					t.Errorf("asked at %s, want %s", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// carried is an HTTP transport that answers by a function.
+type carried func(*http.Request) (*http.Response, error)
+
+func (f carried) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestStreamAgain: the older protocol's stream of notifications is asked for again, unless the
+// server says that it has none or wants a login. While none is open, a list grows old.
+func TestStreamAgain(t *testing.T) {
+	const unreachable, ends, stays = 0, 1, 2 // or else a status
+	for _, tt := range []struct {
+		name    string
+		answers []int // the last one again and again
+		want    string
+		fresh   bool
+	}{
+		{"method not allowed", []int{http.StatusMethodNotAllowed}, "[0s]", false},
+		{"not found", []int{http.StatusNotFound}, "[0s]", false},
+		{"a login", []int{http.StatusUnauthorized}, "[0s]", false},
+		{"one that stays", []int{stays}, "[0s]", true},
+		{"a proxy that starts again", []int{ends, http.StatusServiceUnavailable, unreachable, stays},
+			"[0s 2s 6s 14s]", true},
+		{"too many requests", []int{http.StatusTooManyRequests, http.StatusBadGateway, stays}, "[0s 2s 6s]", true},
+		{"failures", []int{http.StatusInternalServerError}, "[0s 2s 6s 14s 30s]", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSession(Config{}.withDefaults(), discovery.Server{Name: "fake", URL: "http://far/"}, hints{})
+				r, err := newRemote(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				var at []time.Duration
+				r.client.Transport = carried(func(req *http.Request) (*http.Response, error) {
+					answer := tt.answers[min(len(at), len(tt.answers)-1)]
+					at = append(at, time.Since(began))
+					resp := &http.Response{StatusCode: answer, Body: http.NoBody, Request: req,
+						Header: http.Header{"Content-Type": {textEvents}}}
+					switch answer {
+					case unreachable:
+						return nil, errors.New("connection refused")
+					case ends, stays:
+						resp.StatusCode = http.StatusOK
+					}
+					if answer == stays {
+						body, open := io.Pipe()
+						context.AfterFunc(req.Context(), func() { _ = open.Close() })
+						resp.Body = body
+					}
+					return resp, nil
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go r.listen(ctx)
+				time.Sleep(time.Minute)
+				s.tools.valid, s.tools.asOf, s.tools.goodUntil = true, s.tools.stale.Load(), time.Now().Add(unheardAge)
+				if time.Sleep(unheardAge); s.tools.fresh() != tt.fresh {
+					t.Errorf("the list is fresh: %v", !tt.fresh)
+				}
+				if got := fmt.Sprint(at[:min(len(at), 5)]); got != tt.want {
 					t.Errorf("asked at %s, want %s", got, tt.want)
 				}
 			})

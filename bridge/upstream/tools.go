@@ -17,7 +17,7 @@ const (
 	maxPages = 1000
 	maxTools = 10_000
 
-	// How long a list over the newer protocol is good, where the server doesn't tell of changes.
+	// How long a list is good while the server doesn't tell of changes.
 	unheardAge = 5 * time.Minute  // of which the server doesn't say it (ttlMs)
 	minAge     = 30 * time.Second // however short it says it is
 	maxAge     = time.Hour        // and however long
@@ -135,9 +135,7 @@ func (c *toolCache) definition(ctx context.Context, tool string) *mcp.Tool {
 // fresh reports whether the list is as the server would give it now, as far as can be known. The
 // caller has the cache's turn.
 func (c *toolCache) fresh() bool {
-	// By the older protocol it tells of changes by itself.
-	return c.valid && c.asOf == c.stale.Load() &&
-		(c.s.meta == nil || c.s.changes.isHeard() || time.Now().Before(c.goodUntil))
+	return c.valid && c.asOf == c.stale.Load() && (c.s.changes.isHeard() || time.Now().Before(c.goodUntil))
 }
 
 // ageOf returns how long a page of a list is good.
