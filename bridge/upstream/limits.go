@@ -52,6 +52,7 @@ type idleTimer struct {
 
 	mu    sync.Mutex
 	users int
+	used  time.Time   // when the last use ended
 	timer *time.Timer // nil unless the session can be used
 }
 
@@ -59,14 +60,23 @@ type idleTimer struct {
 func (t *idleTimer) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.used = time.Now()
 	t.timer = time.AfterFunc(t.after, t.look)
 }
 
-// look ends the session, unless it is in use, whose end starts the timer again.
+// look ends the session, or looks again later: one that has been used since the timer was set, or
+// just before look got the lock, isn't ended.
 func (t *idleTimer) look() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.users == 0 {
+	left := t.after - time.Since(t.used)
+	switch {
+	case t.timer == nil:
+	case t.users > 0:
+		t.timer.Reset(t.after)
+	case left > 0:
+		t.timer.Reset(left)
+	default:
 		t.end()
 	}
 }
@@ -79,9 +89,8 @@ func (t *idleTimer) use() (done func()) {
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.users--; t.users == 0 && t.timer != nil {
-			t.timer.Reset(t.after)
-		}
+		t.users--
+		t.used = time.Now()
 	}
 }
 

@@ -159,6 +159,25 @@ func TestRest(t *testing.T) {
 			t.Errorf("it ended after %v, want %v or a little more", got, want)
 		}
 	})
+	synctest.Test(t, func(t *testing.T) { // the timer fires in the moment in which the session is used
+		ended := false
+		r := &idleTimer{after: time.Minute, end: func() { ended = true }}
+		defer r.stop()
+		r.begin()
+		time.Sleep(time.Minute - time.Nanosecond)
+		r.use()()
+		if r.look(); ended {
+			t.Error("it ended though it was just used")
+		}
+		time.Sleep(time.Minute - time.Nanosecond)
+		if synctest.Wait(); ended {
+			t.Error("it ended too early")
+		}
+		time.Sleep(time.Nanosecond)
+		if synctest.Wait(); !ended {
+			t.Error("it didn't end")
+		}
+	})
 	synctest.Test(t, func(t *testing.T) {
 		r := &idleTimer{after: time.Minute, end: func() { t.Error("it ended") }}
 		r.begin()
