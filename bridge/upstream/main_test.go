@@ -88,12 +88,8 @@ func open(t *testing.T, change func(*Config), servers ...discovery.Server) *Pool
 	}
 	p := NewPool(cfg)
 	t.Cleanup(func() {
-		began := time.Now()
-		if err := p.Close(); err != nil {
+		if err := p.Close(); err != nil { // also where it takes longer than CloseTimeout
 			t.Errorf("Close: %v", err)
-		}
-		if took := time.Since(began); took > 6*time.Second {
-			t.Errorf("Close took %v", took)
 		}
 	})
 	return p

@@ -226,6 +226,7 @@ func (p *Pool) judge(e *entry, s *session) error {
 func (p *Pool) connect(e *entry, d *dial) {
 	began := time.Now()
 	s, err := p.start(e, d.able)
+	failed, failure := errors.AsType[*ServerError](err)
 	p.mu.Lock()
 	switch {
 	case p.closed:
@@ -235,9 +236,9 @@ func (p *Pool) connect(e *entry, d *dial) {
 		err = ErrClosed
 	case err == nil && e.held == 0: // it was retired while it was being started
 		s.fail(errRetired)
-	case errors.As(err, &e.failed):
+	case failure:
 		e.backoff.failure()
-		err = e.failed.with(onlyAfter(e.failed.Err, e.backoff.pause()))
+		e.failed, err = failed, failed.with(onlyAfter(failed.Err, e.backoff.pause()))
 	}
 	e.dial = nil
 	p.mu.Unlock()

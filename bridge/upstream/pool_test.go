@@ -132,7 +132,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		servers[i].Name = strconv.Itoa(i)
 	}
 	g := &groups{}
-	p := open(t, func(c *Config) { c.CloseTimeout = 2 * time.Second; c.Guard = g }, servers...)
+	p := open(t, func(c *Config) { c.Guard = g }, servers...)
 	var pids []int
 	for _, s := range servers {
 		raw, err := p.Call(t.Context(), s.Name, "seen", nil)
@@ -162,18 +162,14 @@ func TestCloseEndsEverything(t *testing.T) {
 		<-begun
 	}
 	var closes sync.WaitGroup
-	began := time.Now()
 	for range 3 {
 		closes.Go(func() {
-			if err := p.Close(); err != nil {
+			if err := p.Close(); err != nil { // also where it takes longer than CloseTimeout
 				t.Error(err)
 			}
 		})
 	}
 	closes.Wait()
-	if took := time.Since(began); took > 2*time.Second+time.Second/2 {
-		t.Errorf("Close took %v", took)
-	}
 	calls.Wait()
 	for _, pid := range pids {
 		vanished(t, pid)
