@@ -113,7 +113,8 @@ type Conn struct {
 // It returns when in ends (nil), ctx ends (its cause) or out takes no more (why). Calls that are
 // under way then are cancelled and have ended when it returns. A Read of in or Write to out that
 // can't be interrupted stays behind; a client that has stopped reading is given up after a few
-// seconds. Serve may be called more than once, for several clients.
+// seconds, and one that reads slowly after half a minute. Serve may be called more than once, for
+// several clients.
 func (c *Clients) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := jsonrpc.NewLines(out, 0, nil)
 	conn := &Conn{clients: c, changes: make(chan struct{}, 1)}

@@ -332,35 +332,3 @@ func TestPeerIsGone(t *testing.T) {
 		}
 	})
 }
-
-// slow takes some time for each write.
-type slow struct{ each time.Duration }
-
-func (s slow) Write(b []byte) (int, error) {
-	time.Sleep(s.each)
-	return len(b), nil
-}
-
-// TestStall: each part of a long message has the whole time.
-func TestStall(t *testing.T) {
-	for _, tt := range []struct {
-		each time.Duration
-		want bool
-	}{{time.Second, false}, {3 * time.Second, true}} {
-		t.Run(tt.each.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				stalled := make(chan struct{}, 100)
-				l := NewLines(slow{tt.each}, 2*time.Second, func() { stalled <- struct{}{} })
-				if err := l.Send(t.Context(), &Message{Raw: make([]byte, 10*chunk)}); err != nil {
-					t.Error(err)
-				}
-				l.Flush()
-				done := make(chan struct{})
-				close(done)
-				if err := l.HangUp(done, time.Minute); err != nil || (len(stalled) > 0) != tt.want {
-					t.Errorf("HangUp: %v; stalled %d times", err, len(stalled))
-				}
-			})
-		})
-	}
-}

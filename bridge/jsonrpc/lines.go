@@ -14,6 +14,9 @@ const (
 	// chunk is how much is written at a time. A slow reader is given the stall time for each.
 	chunk = 16 << 10
 
+	// maxGraces is how many times the grace of HangUp a peer that reads slowly is given.
+	maxGraces = 10
+
 	// maxPosts bounds the messages that wait to be written and that no sender waits for.
 	maxPosts = 256
 )
@@ -38,7 +41,8 @@ type Lines struct {
 	quit   chan struct{} // closed by HangUp: no message is taken any more
 	ended  chan struct{} // closed when the goroutine has ended
 	err    error         // why it ended early; read after ended
-	since  atomic.Int64  // when the write under way began, in Unix nanoseconds; 0 for none
+
+	since atomic.Pointer[time.Time] // when the write under way began; nil for none
 }
 
 // NewLines starts the goroutine, which exactly one call of HangUp ends. A stall of more than 0 is
@@ -75,10 +79,11 @@ func (l *Lines) run() {
 }
 
 func (l *Lines) write(frame []byte) error {
-	defer l.since.Store(0)
+	defer l.since.Store(nil)
 	for len(frame) > 0 {
 		part := frame[:min(chunk, len(frame))]
-		l.since.Store(time.Now().UnixNano())
+		now := time.Now() // with its monotonic clock
+		l.since.Store(&now)
 		stop := func() bool { return true }
 		if l.stall > 0 {
 			stop = time.AfterFunc(l.stall, l.stalled).Stop
@@ -135,24 +140,29 @@ func (l *Lines) Ended() <-chan struct{} { return l.ended }
 // stuck reports whether the peer hasn't taken a chunk for d.
 func (l *Lines) stuck(d time.Duration) bool {
 	since := l.since.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) >= d
+	return since != nil && time.Since(*since) >= d
 }
 
 // HangUp takes messages until worked is closed, and returns how the writing ended once they are
-// written. When the peer is stuck for as long as grace, senders are let go and the write under way
-// is given up: only a deadline could interrupt it, where the writer has one. HangUp is called once.
+// written. When the peer is stuck for as long as grace, or hasn't read all within ten times that,
+// senders are let go and the write under way is given up: only a deadline could interrupt it, where
+// the writer has one. HangUp is called once.
 func (l *Lines) HangUp(worked <-chan struct{}, grace time.Duration) error {
 	tick := time.NewTicker(max(grace/4, time.Millisecond))
 	defer tick.Stop()
+	late := time.NewTimer(maxGraces * grace)
+	defer late.Stop()
 	quit := sync.OnceFunc(func() { close(l.quit) })
 	defer quit()
-	for !l.stuck(grace) {
+	for slow := false; !slow && !l.stuck(grace); {
 		select {
 		case <-worked:
 			quit()
 			worked = nil
 		case <-l.ended:
 			return l.err
+		case <-late.C:
+			slow = true
 		case <-tick.C:
 		}
 	}
