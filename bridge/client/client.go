@@ -163,7 +163,7 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	}
 	r := &Request{Caller: c.caller, rpc: rpc, conn: c, out: c.rpc}
 	_ = json.Unmarshal(rpc.Params, &r.params) // what a client gets wrong is found by who reads it
-	if rpc.Method == string(mcp.MethodInitialize) {
+	if rpc.Method == string(mcp.MethodInitialize) && !rpc.Refused {
 		r.Caller = r.params.introduced()
 		c.caller = r.Caller
 		c.rpc.AllowBatches(c.caller.batches)

@@ -31,7 +31,8 @@ type Options struct {
 
 	// Accept is called for each request, and for each message with an Err, in the order in which they
 	// came. It must not block: nothing else is read meanwhile. What it returns answers the request on
-	// another goroutine; after nil there is no answer but one by Request.Answer.
+	// another goroutine; after nil there is no answer but one by Request.Answer. For a request that is
+	// Refused it must have no effects.
 	Accept func(r *Request) Handler
 	// Notified is called likewise for each notification and each answer without an id.
 	Notified func(m *Message)
@@ -47,6 +48,7 @@ type Conn struct {
 	cancel  context.CancelCauseFunc
 	batches atomic.Bool
 	slots   chan struct{}   // one for each of the peer's requests under way
+	encoded chan struct{}   // one for each answer to them that is encoded and not taken yet
 	last    <-chan struct{} // of the latest request in order; of the reading goroutine
 
 	work  sync.WaitGroup // one for each message that is worked on
@@ -70,7 +72,8 @@ type call struct {
 // from Serve, Read or Receive. Close must be called.
 func NewConn(ctx context.Context, carrier Carrier, opts Options) *Conn {
 	c := &Conn{
-		carrier: carrier, opts: opts, slots: make(chan struct{}, opts.MaxRequests),
+		carrier: carrier, opts: opts,
+		slots: make(chan struct{}, opts.MaxRequests), encoded: make(chan struct{}, maxEncoded),
 		waiting: map[string]*call{}, serving: map[string]*Request{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -347,8 +350,10 @@ func (c *Conn) route(text []byte, in *batch) (run func()) {
 		return c.broken(&m, isAnswer(text[:min(ends, len(text))]), in)
 	case m.Method == "" && m.ID == nil:
 		c.notified(&m)
+	case m.Method == "" && !c.resolve(&m) && m.Result == nil && m.Error == nil:
+		m.Err = errNoMessage
+		return c.accept(&m, in)
 	case m.Method == "":
-		c.resolve(&m)
 	case m.ID == nil:
 		if m.Method == MethodCancelled {
 			c.cancelled(m.Params)

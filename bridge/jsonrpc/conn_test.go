@@ -109,6 +109,14 @@ func TestAnswers(t *testing.T) {
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"broken"}}`},
 		{"no JSON", `hello`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"broken"}}`},
 		{"no message", `{}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"broken"}}`},
+		{"an id and no method", `{"id":5,"params":{}}`,
+			`{"jsonrpc":"2.0","id":5,"error":{"code":-32700,"message":"broken"}}`},
+		{"an id and no method, in a batch", `[{"id":5},{"id":6,"result":0}]`,
+			`[{"jsonrpc":"2.0","id":5,"error":{"code":-32700,"message":"broken"}}]`},
+		{"names in capitals", `{"ID":11,"METHOD":"m"}`,
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"broken"}}`},
+		{"a name twice, in another case", `{"id":11,"method":"m","Method":"fail"}`,
+			`{"jsonrpc":"2.0","id":11,"error":{"code":-32700,"message":"broken"}}`},
 		{"too long", `{"id":3,"method":"` + strings.Repeat("x", 2000) + `"}`,
 			`{"jsonrpc":"2.0","id":3,"error":{"code":-32700,"message":"broken"}}`},
 		{"an error", `{"id":1,"method":"fail"}`,
@@ -191,25 +199,6 @@ func TestUnreadRefusals(t *testing.T) {
 		}
 		if len(answered) != many {
 			t.Errorf("%d of %d were answered", len(answered), many)
-		}
-	})
-}
-
-func TestAfterwards(t *testing.T) {
-	var done bool
-	bubble(t, "", Options{Accept: func(r *Request) Handler {
-		return func(context.Context) (any, error) {
-			r.Afterwards(func() { done = true })
-			return 0, nil
-		}
-	}}, func(t *testing.T, p *peer) {
-		p.send(`{"id":0,"method":"m"}`)
-		if done {
-			t.Error("it was done although the answer is unread")
-		}
-		p.expect(`{"jsonrpc":"2.0","id":0,"result":0}`)
-		if synctest.Wait(); !done {
-			t.Error("it wasn't done")
 		}
 	})
 }

@@ -36,6 +36,9 @@ const (
 
 	maxID    = 1024 // bytes of an id, which are kept for each unread answer
 	maxBatch = 256  // messages in one
+
+	maxBatchAnswer = 64 << 20 // bytes of the answer to one
+	maxEncoded     = 4        // answers that are encoded and not taken yet
 )
 
 var (
@@ -52,6 +55,7 @@ var (
 	ErrNoAnswer = errors.New("no answer")
 
 	errNoMessage = errors.New("it is neither a request nor an answer")
+	errCase      = errors.New("the members of a message are written in lower case")
 	errID        = fmt.Errorf("its id is neither a number nor a string of at most %d bytes", maxID)
 )
 
@@ -76,11 +80,28 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
+// misspelt is the value of a member whose name is one of ours but for its case.
+type misspelt struct{}
+
+// UnmarshalJSON returns an error.
+func (misspelt) UnmarshalJSON([]byte) error { return errCase }
+
 // decode reads a message. Its fields are read as far as they can be, also where the rest is wrong.
 func decode(raw []byte) Message {
 	var fields struct {
-		ID, Params, Result, Error json.RawMessage
-		Method                    string
+		// Of several names that differ in case, the first takes the spellings that none has. A reader
+		// behind us, which takes any, must not read another message than we do.
+		A misspelt `json:"ID"`
+		B misspelt `json:"METHOD"`
+		C misspelt `json:"PARAMS"`
+		D misspelt `json:"RESULT"`
+		E misspelt `json:"ERROR"`
+
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+		Result json.RawMessage `json:"result"`
+		Error  json.RawMessage `json:"error"`
 	}
 	err := json.Unmarshal(raw, &fields)
 	m := Message{

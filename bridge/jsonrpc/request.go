@@ -17,7 +17,8 @@ type Handler func(ctx context.Context) (result any, err error)
 // A Request is one request of the peer. An id of nil is answered as null.
 type Request struct {
 	Message
-	Turn Turn // among those that Accept has put in order
+	Turn    Turn // among those that Accept has put in order
+	Refused bool // it is answered with an error of Conn's, unless Accept returns nil
 
 	conn   *Conn
 	batch  *batch // that it came in; nil for none
@@ -25,9 +26,12 @@ type Request struct {
 	after  []func()
 }
 
-// Order gives the request the next Turn. It is called by Accept, which returns a handler then. When
-// the request is over, its turn has passed.
+// Order gives the request the next Turn, unless it is refused. It is called by Accept, which returns
+// a handler then. When the request is over, its turn has passed.
 func (r *Request) Order() {
+	if r.Refused {
+		return
+	}
 	done := make(chan struct{})
 	r.Turn = Turn{r.conn.last, sync.OnceFunc(func() { close(done) })}
 	r.conn.last = done
@@ -62,18 +66,24 @@ func (t Turn) Pass() {
 	}
 }
 
-// Afterwards runs do once the answer is written, or the request is over without one. It is called
-// by the handler, on its own goroutine.
+// Afterwards runs do once the answer is written, in a batch that of all its requests, or the request
+// is over without one. It is called by the handler, on its own goroutine.
 func (r *Request) Afterwards(do func()) { r.after = append(r.after, do) }
 
 // Answer answers the request. It is called by Accept, which returns nil then.
 func (r *Request) Answer(result any, err error) {
-	m := r.encode(result, err)
-	switch {
-	case r.batch != nil:
-		r.batch.add(m)
-	case !r.conn.carrier.Post(m): // reading goes on when the peer has read some of its answers
-		_ = r.conn.carrier.Send(r.conn.ctx, m)
+	encode := func() *Message { return r.encode(result, err) }
+	if r.batch != nil {
+		r.batch.add(encode, nil)
+		return
+	}
+	r.conn.post(encode())
+}
+
+// post sends an answer for the goroutine that reads.
+func (c *Conn) post(m *Message) {
+	if !c.carrier.Post(m) { // reading goes on when the peer has read some of its answers
+		_ = c.carrier.Send(c.ctx, m)
 	}
 }
 
@@ -85,46 +95,73 @@ func (r *Request) encode(result any, err error) *Message {
 	return m
 }
 
+// reply sends the answer that encode returns. No more than maxEncoded are encoded at a time, so that
+// a peer that doesn't read can't fill the memory with answers.
+func (c *Conn) reply(encode func() *Message) {
+	c.encoded <- struct{}{}
+	defer func() { <-c.encoded }()
+	_ = c.carrier.Send(context.WithoutCancel(c.ctx), encode()) // Serve tells why it can't be sent
+}
+
+// afterwards runs functions once all answers sent before are written.
+func (c *Conn) afterwards(after []func()) {
+	if len(after) == 0 {
+		return
+	}
+	if l, ok := c.carrier.(*Lines); ok {
+		l.Flush() // a peer that doesn't read can't have more and more wait for that
+	}
+	c.after.Go(func() {
+		for _, do := range after {
+			do()
+		}
+	})
+}
+
 // accept returns what handles a request, or refuses it.
 func (c *Conn) accept(m *Message, in *batch) (run func()) {
 	r := &Request{Message: *m, conn: c, batch: in}
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	r.cancel = cancel
+	refusal := c.enter(r)
+	r.Refused = refusal != nil
 	handle := c.opts.Accept(r)
-	if handle == nil {
-		return nil
+	if handle != nil && refusal == nil {
+		return func() { c.handle(ctx, r, handle) }
+	}
+	cancel(nil)
+	switch {
+	case refusal == nil:
+		c.leave(r)
+		<-c.slots
+	case handle != nil:
+		r.Answer(nil, refusal)
+	}
+	return nil
+}
+
+// enter notes that a request is under way and takes a slot for it, or returns why it is refused.
+func (c *Conn) enter(r *Request) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.ID != nil && c.serving[string(r.ID)] != nil {
+		id := r.ID
+		r.ID = nil // under its own, the refusal would pass for the answer to the other one
+		return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(
+			"request id %s is that of a request under way: "+
+				"an id is used once (MCP, base protocol); this one is not worked on", id)}
 	}
 	select {
 	case c.slots <- struct{}{}:
 	default:
-		c.work.Go(r.Turn.Pass)
-		r.Answer(nil, &Error{Code: CodeBusy, Message: fmt.Sprintf(
+		return &Error{Code: CodeBusy, Message: fmt.Sprintf(
 			"%d requests are under way, which is the limit; "+
-				"send this one again when one of them has ended", cap(c.slots))})
-		return nil
+				"send this one again when one of them has ended", cap(c.slots))}
 	}
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	r.cancel = cancel
-	if !c.enter(r) {
-		refusal := &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(
-			"request id %s is that of a request under way: "+
-				"an id is used once (MCP, base protocol); this one is not worked on", r.ID)}
-		// Under its own id, the refusal would pass for the answer to the other one.
-		r.ID, handle = nil, func(context.Context) (any, error) { return nil, refusal }
+	if r.ID != nil {
+		c.serving[string(r.ID)] = r
 	}
-	return func() { c.handle(ctx, r, handle) }
-}
-
-// enter notes that a request is under way, unless another one of its id is.
-func (c *Conn) enter(r *Request) bool {
-	if r.ID == nil {
-		return true
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.serving[string(r.ID)] != nil {
-		return false
-	}
-	c.serving[string(r.ID)] = r
-	return true
+	return nil
 }
 
 func (c *Conn) leave(r *Request) {
@@ -150,32 +187,24 @@ func (c *Conn) cancelled(params json.RawMessage) {
 }
 
 func (c *Conn) handle(ctx context.Context, r *Request, handle Handler) {
-	defer func() {
-		if len(r.after) > 0 {
-			if l, ok := c.carrier.(*Lines); ok {
-				l.Flush() // a peer that doesn't read can't have more and more wait for that
-			}
-			c.after.Go(func() {
-				for _, do := range r.after {
-					do()
-				}
-			})
-		}
-		<-c.slots
-	}()
 	defer r.cancel(nil)
-	defer r.Turn.Pass()
 	result, err := c.recovered(ctx, r, handle)
 	c.leave(r)
-	if errors.Is(err, ErrNoAnswer) || errors.Is(context.Cause(ctx), ErrCancelled) {
-		return
+	var encode func() *Message // nil for no answer
+	if !errors.Is(err, ErrNoAnswer) && !errors.Is(context.Cause(ctx), ErrCancelled) {
+		encode = func() *Message { return r.encode(result, err) }
 	}
-	m := r.encode(result, err)
 	if r.batch != nil {
-		r.batch.add(m)
-		return
+		r.batch.add(encode, r.after)
+		r.Turn.Pass()
+		return // the slot is kept until the batch is answered
 	}
-	_ = c.carrier.Send(context.WithoutCancel(c.ctx), m) // Serve tells why it can't be sent
+	if encode != nil {
+		c.reply(encode)
+	}
+	r.Turn.Pass()
+	c.afterwards(r.after)
+	<-c.slots
 }
 
 // recovered makes a panic of a handler the answer to its own request, and to no other.
@@ -191,13 +220,36 @@ func (c *Conn) recovered(ctx context.Context, r *Request, handle Handler) (resul
 // A batch collects the answers to several messages that came in one.
 type batch struct {
 	mu      sync.Mutex
-	answers []json.RawMessage
+	answers []func() *Message
+	after   []func() // what is done when they are written
 }
 
-func (b *batch) add(m *Message) {
+// add adds an answer, unless it is nil.
+func (b *batch) add(encode func() *Message, after []func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.answers = append(b.answers, m.Raw)
+	if encode != nil {
+		b.answers = append(b.answers, encode)
+	}
+	b.after = append(b.after, after...)
+}
+
+// encode returns all answers as one message. Those beyond maxBatchAnswer bytes are errors.
+func (b *batch) encode() *Message {
+	text := []byte("[")
+	for i, encode := range b.answers {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		m := encode()
+		if len(text)+len(m.Raw) > maxBatchAnswer {
+			m, _ = answer(m.ID, nil, &Error{Code: CodeBusy, Message: fmt.Sprintf(
+				"the answers to this batch are longer than %d bytes, which is the limit; "+
+					"send this request again by itself", maxBatchAnswer)})
+		}
+		text = append(text, m.Raw...)
+	}
+	return &Message{Raw: append(text, ']')}
 }
 
 // routeBatch routes the messages of a batch in their order. They are worked on at the same time,
@@ -211,20 +263,28 @@ func (c *Conn) routeBatch(text []byte) (run func()) {
 	if err != nil {
 		return c.accept(&Message{Raw: text, Err: err}, nil)
 	}
-	in := &batch{}
+	in, running := &batch{}, 0
 	var work sync.WaitGroup
 	for _, raw := range messages {
 		if run := c.route(raw, in); run != nil {
+			running++
 			work.Go(run)
 		}
 	}
+	if running == 0 {
+		if len(in.answers) > 0 {
+			c.post(in.encode())
+		}
+		return nil
+	}
 	return func() {
 		work.Wait()
-		if len(in.answers) == 0 {
-			return
+		if len(in.answers) > 0 {
+			c.reply(in.encode)
 		}
-		if all, err := json.Marshal(in.answers); err == nil {
-			_ = c.carrier.Send(context.WithoutCancel(c.ctx), &Message{Raw: all})
+		c.afterwards(in.after)
+		for range running {
+			<-c.slots
 		}
 	}
 }
