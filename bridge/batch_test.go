@@ -44,3 +44,19 @@ func TestBatch(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedInitialize: one that is refused changes nothing of what the client may send.
+func TestRefusedInitialize(t *testing.T) {
+	started := make(chan string, 1)
+	p := connect(t, running(t, untilCancelled(started, make(chan string, 1))))
+	p.run(1, `{"code":"x"}`, "")
+	<-started
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26",` +
+		`"capabilities":{}}}`)
+	p.send(`[{"jsonrpc":"2.0","id":2,"method":"ping"}]`)
+	for range 2 {
+		if f := p.next(); string(f.ID) != "null" || f.Error == nil || f.Error.Code != -32600 {
+			t.Errorf("got %s, %s, %+v", f.ID, f.Result, f.Error)
+		}
+	}
+}

@@ -166,6 +166,8 @@ func TestOddMessages(t *testing.T) {
 		{"the manual by the Python project's name", `{"jsonrpc":"2.0","id":1,"method":"resources/read",` +
 			`"params":{"uri":"resource://mcp-server-code-execution-mode/capabilities"}}`, `1 0`},
 		{"params of another type", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}`, `5 -32600`},
+		{"no method", `{"jsonrpc":"2.0","id":5}`, `5 -32600`},
+		{"names in capitals", `{"jsonrpc":"2.0","ID":5,"METHOD":"ping"}`, `null -32600`},
 		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 16<<20) +
 			`"}}`, `1 -32600`},
 		{"a great id", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `9007199254740993 0`},
@@ -184,6 +186,27 @@ func TestOddMessages(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestOddParams: an error says what is wrong with the request, in the words of the protocol.
+func TestOddParams(t *testing.T) {
+	p := connect(t, build(t, nil))
+	for request, want := range map[string]string{
+		`"method":"tools/call","params":[]`:              "params must not be a JSON array",
+		`"method":"tools/call","params":7`:               "params must not be a JSON number",
+		`"method":"tools/call","params":{"name":5}`:      "params.name must not be a JSON number",
+		`"method":"tools/call","params":{"_meta":"x"}`:   "params._meta must not be a JSON string",
+		`"method":"resources/read","params":{"uri":{}}`:  "params.uri must not be a JSON object",
+		`"method":"tools/list","params":{"cursor":true}`: "params.cursor must not be a JSON bool",
+		`"method":"prompts/get","params":"x"`:            "params must not be a JSON string",
+		`"id":1,"METHOD":"ping"`:                         "the members of a message are written in lower case",
+		`"params":{}`:                                    "it is neither a request nor an answer",
+	} {
+		p.send(`{"jsonrpc":"2.0","id":1,%s}`, request)
+		if f := p.next(); f.Error == nil || f.Error.Message != want || f.Error.Code != -32600 {
+			t.Errorf("%s: got %+v, want %s", request, f.Error, want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -166,6 +167,11 @@ func Refuse(code int, message string) mcp.JSONRPCMessage {
 	return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, Error: mcp.NewJSONRPCErrorDetails(code, message, nil)}
 }
 
+// wrongType finds the type of a value and its place in mcp-go's error for parameters that it can't
+// read.
+var wrongType = regexp.MustCompile(
+	`^unparsable \S+ request: json: cannot unmarshal (\w+).* into Go struct field \S*?\b(params\S*) of type`)
+
 // Dispatch lets mcp-go answer the request. Where its error describes its own internals, the answer
 // says what is wrong with the request.
 func (r *Request) Dispatch(ctx context.Context) mcp.JSONRPCMessage {
@@ -185,6 +191,11 @@ func (r *Request) Dispatch(ctx context.Context) mcp.JSONRPCMessage {
 		}
 		if uri, ok := text.FromJSON(r.params.URI); ok {
 			e.Error.Data = map[string]string{"uri": uri}
+		}
+	case strings.HasPrefix(said, "unparsable "):
+		e.Error.Message = "params can't be read"
+		if m := wrongType.FindStringSubmatch(said); m != nil {
+			e.Error.Message = fmt.Sprintf("%s must not be a JSON %s", m[2], m[1])
 		}
 	case e.Error.Code != mcp.INVALID_PARAMS:
 	case r.rpc.Method == string(mcp.MethodToolsCall) && strings.HasSuffix(said, server.ErrToolNotFound.Error()):

@@ -103,11 +103,12 @@ func answering(tool string) func(context.Context, *Pool) (string, error) {
 
 // unanswered calls a tool for a client that doesn't answer.
 func unanswered(ctx context.Context, p *Pool) (string, error) {
-	silent := &person{answer: func(ctx context.Context, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	var silent person
+	silent.answer = func(ctx context.Context, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
-	}}
-	return calling("ask and close output", "")(WithClient(ctx, silent), p)
+	}
+	return calling("ask and close output", "")(WithClient(ctx, &silent), p)
 }
 
 // readOften asks for a list again and again.
