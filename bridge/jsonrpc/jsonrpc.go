@@ -38,7 +38,7 @@ const (
 	maxBatch = 256  // messages in one
 
 	maxBatchAnswer = 64 << 20 // bytes of the answer to one
-	maxEncoded     = 4        // answers that are encoded and not taken yet
+	maxEncoded     = 2        // answers that are encoded and not taken yet
 )
 
 var (

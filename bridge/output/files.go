@@ -3,6 +3,7 @@ package output
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -156,11 +157,25 @@ func (s *Store) Resource(uri string) ([]mcp.ResourceContents, error) {
 	if err != nil {
 		return nil, err
 	}
-	if data := string(f.Data); isText(f.Mime) && utf8.ValidString(data) {
-		return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: f.Mime, Text: data}}, nil
+	return []mcp.ResourceContents{contents{file: f, uri: uri}}, nil
+}
+
+// contents are those of a file. Its data is copied when they are encoded: a client that asks for
+// many files and reads none must not have us hold a copy for each.
+type contents struct {
+	mcp.ResourceContents // nil; makes it one of these
+	file                 sandbox.Artifact
+	uri                  string
+}
+
+// MarshalJSON returns them as text where they are one.
+func (c contents) MarshalJSON() ([]byte, error) {
+	if isText(c.file.Mime) && utf8.Valid(c.file.Data) {
+		return json.Marshal(mcp.TextResourceContents{URI: c.uri, MIMEType: c.file.Mime, Text: string(c.file.Data)})
 	}
-	blob := base64.StdEncoding.EncodeToString(f.Data)
-	return []mcp.ResourceContents{mcp.BlobResourceContents{URI: uri, MIMEType: f.Mime, Blob: blob}}, nil
+	return json.Marshal(mcp.BlobResourceContents{
+		URI: c.uri, MIMEType: c.file.Mime, Blob: base64.StdEncoding.EncodeToString(c.file.Data),
+	})
 }
 
 func (s *Store) file(uri string) (sandbox.Artifact, error) {

@@ -1,7 +1,9 @@
 package output
 
 import (
+	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -92,5 +94,23 @@ func TestRunsAreSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 	if len(s.runs) > 8 || s.bytes > 20_000 {
 		t.Errorf("%d runs with %d bytes are kept", len(s.runs), s.bytes)
+	}
+}
+
+// TestFilesAreCopiedWhenEncoded, and not for each answer that waits.
+func TestFilesAreCopiedWhenEncoded(t *testing.T) {
+	const size = 8 << 20
+	s := bounded(1<<30, 4)
+	s.keep(keeping("a", size))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	contents, err := s.Resource(fileURI("a", "f"))
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; err != nil || got > size/2 {
+		t.Errorf("reading a file of %d bytes takes %d bytes (%v)", size, got, err)
+	}
+	want := `[{"uri":"mcp-bridge://runs/a/f","blob":"AAAA`
+	if raw, err := json.Marshal(contents); err != nil || !strings.HasPrefix(string(raw), want) {
+		t.Errorf("got %.100s, %v", raw, err)
 	}
 }
