@@ -42,7 +42,8 @@ type Lines struct {
 	ended  chan struct{} // closed when the goroutine has ended
 	err    error         // why it ended early; read after ended
 
-	since atomic.Pointer[time.Time] // when the write under way began; nil for none
+	since   atomic.Pointer[time.Time] // when the write under way began; nil for none
+	dropped atomic.Bool               // by HangUp: what isn't written yet
 }
 
 // NewLines starts the goroutine, which exactly one call of HangUp ends. A stall of more than 0 is
@@ -80,7 +81,7 @@ func (l *Lines) run() {
 
 func (l *Lines) write(frame []byte) error {
 	defer l.since.Store(nil)
-	for len(frame) > 0 {
+	for len(frame) > 0 && !l.dropped.Load() {
 		part := frame[:min(chunk, len(frame))]
 		now := time.Now() // with its monotonic clock
 		l.since.Store(&now)
@@ -167,6 +168,7 @@ func (l *Lines) HangUp(worked <-chan struct{}, grace time.Duration) error {
 		}
 	}
 	quit()
+	l.dropped.Store(true)
 	if d, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok &&
 		d.SetWriteDeadline(time.Now()) == nil {
 		<-l.ended

@@ -42,10 +42,10 @@ func TestSlowReader(t *testing.T) {
 			if err := c.Serve(NewReader(in, 1000), out, grace); !errors.Is(err, tt.want) {
 				t.Errorf("Serve of %d bytes: %v, want %v", tt.size, err, tt.want)
 			}
+			<-out.Ended()
 			if took := time.Since(began); took > (maxGraces+1)*grace {
 				t.Errorf("Serve of %d bytes took %v to end", tt.size, took)
 			}
-			<-out.Ended()
 		})
 	}
 }
