@@ -185,6 +185,7 @@ func TestStreamAgain(t *testing.T) {
 				if time.Sleep(unheardAge); s.tools.fresh() != tt.fresh {
 					t.Errorf("the list is fresh: %v", !tt.fresh)
 				}
+				synctest.Wait()
 				if got := fmt.Sprint(at[:min(len(at), 5)]); got != tt.want {
 					t.Errorf("asked at %s, want %s", got, tt.want)
 				}
