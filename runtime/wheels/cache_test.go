@@ -308,7 +308,7 @@ func TestLoginInTheClear(t *testing.T) {
 	for file, want := range map[string]string{
 		exampleFile: "http://i.example/f/" + exampleFile, "x.whl": "https://user:secret@i.example/f/x.whl",
 	} {
-		locked.Wheel.File = file
+		locked.File = file
 		if got, err := c.locate(t.Context(), locked); err != nil || got != want {
 			t.Errorf("%s: got %s, %v", file, got, err)
 		}

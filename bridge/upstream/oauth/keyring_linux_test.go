@@ -14,7 +14,7 @@ import (
 // started, which would be left behind.
 func TestKeyringStartsNoBus(t *testing.T) {
 	for _, address := range []string{"", "autolaunch:"} {
-		dir, err := os.MkdirTemp("", "run +é") // a socket's path must be short
+		dir, err := os.MkdirTemp("", "run +é") //nolint:usetesting // a socket's path must be short
 		if err != nil {
 			t.Fatal(err)
 		}
