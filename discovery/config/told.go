@@ -50,6 +50,9 @@ func (s Server) Told() string {
 			fmt.Fprintf(&b, "\n%s: %s", what, quoted(value))
 		}
 	}
+	if s.Transport != Stdio { // what is started is told as a program
+		line("Transport", string(s.Transport))
+	}
 	line("URL", s.URL)
 	line("Socket", s.Socket)
 	line("Program", s.Command)
@@ -65,7 +68,27 @@ func (s Server) Told() string {
 		fmt.Fprintf(&b, "\nHeader %s: %s", quoted(name), toldValue(name, s.Headers[name], s.FilledIn.Headers))
 	}
 	line(`Header "Authorization", from the variable`, s.BearerTokenEnv)
+	s.OAuth.tell(&b, line)
 	return b.String()
+}
+
+// tell writes what is set of a login.
+func (o OAuth) tell(b *strings.Builder, line func(what, value string)) {
+	if o.Off {
+		b.WriteString("\nLogin: none")
+	}
+	line("Login as the client", o.ClientID)
+	if o.ClientSecret != "" {
+		b.WriteString("\nSecret of the client: " + notShown(o.ClientSecret))
+	}
+	line("Login, as described at", o.MetadataURL)
+	line("Login for the resource", o.Resource)
+	for _, scope := range o.Scopes {
+		line("Login for the scope", scope)
+	}
+	if o.CallbackPort != 0 {
+		fmt.Fprintf(b, "\nLogin returns to the port: %d", o.CallbackPort)
+	}
 }
 
 func toldValue(name, value string, filledIn map[string]string) string {
@@ -77,11 +100,15 @@ func toldValue(name, value string, filledIn map[string]string) string {
 	case isFilledIn && (!isSecret || reference.MatchString(written) && !strings.Contains(written, ":-")):
 		return "filled in for " + quoted(written)
 	}
-	told := fmt.Sprintf("not shown, %d characters", utf8.RuneCountInString(value))
+	told := notShown(value)
 	if likeCommand(value) {
 		told += "; it reads like a command or a path"
 	}
 	return told
+}
+
+func notShown(value string) string {
+	return fmt.Sprintf("not shown, %d characters", utf8.RuneCountInString(value))
 }
 
 var (
