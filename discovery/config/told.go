@@ -94,7 +94,7 @@ func (o OAuth) tell(b *strings.Builder, line func(what, value string)) {
 
 func toldValue(name, value string, filledIn map[string]string) string {
 	written, isFilledIn := filledIn[name]
-	isSecret := secretName.MatchString(name)
+	isSecret := text.SecretName(name)
 	switch {
 	case steers(name), !isFilledIn && !isSecret:
 		return text.Quoted(value)
@@ -113,10 +113,6 @@ func notShown(value string) string {
 }
 
 var (
-	// secretName matches the names of variables and headers whose values aren't shown.
-	secretName = regexp.MustCompile(`(?i)token|key|secret|passw|passphrase|pwd|auth|credential|` +
-		`cookie|private|signature|session|jwt|bearer|dsn|(^|[_-])(pat|pass|pin|sas)($|[_-])`)
-
 	// reference matches a text that is one reference of a dialect, perhaps after an authentication
 	// scheme, and so holds no secret itself.
 	reference = regexp.MustCompile(`(?i)^((bearer|basic|token) +)?(\$?\{\{?[^{}]*\}?\}|\$[a-z_][a-z0-9_]*)$`)
