@@ -257,8 +257,8 @@ func TestExposedFile(t *testing.T) {
 		hint string
 	}{
 		{"the user's alone", func(t *testing.T) string { return file(t, 0o600) }, "", ""},
-		{"that others write", func(t *testing.T) string { return file(t, 0o666) }, "can be written to by everybody",
-			"chmod o-w"},
+		{"that others write", func(t *testing.T) string { return file(t, 0o666) },
+			"can be written to by everybody", "chmod o-w"},
 		{"in a directory that others write", func(t *testing.T) string {
 			path := file(t, 0o600)
 			must(t, os.Chmod(filepath.Dir(path), 0o777))
