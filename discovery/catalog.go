@@ -13,6 +13,9 @@ type Catalog struct {
 	Servers  []Server  // by name
 	Problems []Problem // as they were found: of hosts' rules and of ConfigPaths first
 	Sources  []Source  // the files that could be read and parsed, the hosts' rules included, each once
+
+	Looked  []string // what config.Reader.Looked returns
+	Denying []string // of Looked, the files by which a host now denies servers of any host
 }
 
 // helpers is the name under which code reaches the bridge's own helpers, and no server:
@@ -102,5 +105,9 @@ func (s *scan) finish() Catalog {
 		srv := &s.servers[i]
 		srv.Files = append(srv.Files, s.RuleFiles(srv.Source.Host)...)
 	}
-	return Catalog{Servers: s.servers, Problems: problems, Sources: s.Read}
+	c := Catalog{Servers: s.servers, Problems: problems, Sources: s.Read, Looked: s.Looked()}
+	for _, rules := range s.rules {
+		c.Denying = append(c.Denying, rules.Denying...)
+	}
+	return c
 }

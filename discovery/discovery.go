@@ -157,16 +157,12 @@ func (s *scan) listed(p string) {
 		p = s.Env.Home + rest
 	}
 	abs := s.Clean(p)
-	if abs == "" && !strings.HasPrefix(p, "/") && s.Env.Dir != "" {
-		abs = s.Clean(s.Env.Dir + "/" + p)
-	}
 	src := Source{Host: config.Own, Scope: Listed, Path: p}
 	if p == "" {
 		return
 	}
 	if abs == "" {
-		s.Problem(src, "", "it is not an absolute path, and there is no working directory for it to "+
-			"count from", "write the whole path into MCP_BRIDGE_CONFIG")
+		s.Problem(src, "", "it is not an absolute path", "write the whole path into MCP_BRIDGE_CONFIG")
 		return
 	}
 	src.Path = s.Native(abs)

@@ -91,17 +91,18 @@ func TestConfigPaths(t *testing.T) {
 		"/w/p/.mcp.json":           `{"mcpServers": {"asked": {"command": "x"}}}`,
 	}
 	env := linux()
-	env.ConfigPaths = []string{"mine.json", "~/more", "/nowhere.json", "", "./.cursor/mcp.json", ".mcp.json"}
+	env.ConfigPaths = []string{"/w/p/mine.json", "~/more", "/nowhere.json", "", "/w/p/./.cursor/mcp.json",
+		"/w/p/.mcp.json"}
 	check(t, Scan(files.fs(), env),
 		[]string{"a: a", "asked: x", "b: b", "fs: mine", "trusted: t"},
 		[]string{"/nowhere.json: it does not exist",
 			"fs: shadowed by the server of the same name in /w/p/mine.json (mcp-bridge, MCP_BRIDGE_CONFIG)"})
 
-	env.Dir = ""
 	env.ConfigPaths = []string{"mine.json"}
 	check(t, Scan(files.fs(), env), []string{"fs: npx -y @modelcontextprotocol/server-filesystem /w"},
-		[]string{"mine.json: it is not an absolute path, and there is no working directory for it to " +
-			"count from"})
+		[]string{"asked: it is not yet approved in Claude Code", "mine.json: it is not an absolute path",
+			"trusted: Cursor asks before it starts what a project brings along, and its answer can't be read " +
+				"from outside"})
 }
 
 func TestPrecedence(t *testing.T) {

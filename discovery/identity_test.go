@@ -44,6 +44,9 @@ func TestIdentity(t *testing.T) {
 		default:
 			t.Errorf("field %s is of a type %T that this test doesn't know", name, v)
 		}
+		if s.Identity() != plain.Identity() && s.Told() == plain.Told() {
+			t.Errorf("%s isn't told", name)
+		}
 		if counts := !slices.Contains(beside, name); (s.Identity() != plain.Identity()) != counts ||
 			s.Same(plain) == counts {
 			t.Errorf("%s: another identity %v, the same %v", name, s.Identity() != plain.Identity(),
@@ -57,6 +60,28 @@ func TestIdentity(t *testing.T) {
 	if a := (Server{Args: []string{}, Env: map[string]string{}}); a.Identity() != plain.Identity() ||
 		!a.Same(plain) {
 		t.Error("what is empty differs from what is nil")
+	}
+}
+
+// TestLoginIsTold: each field of a login makes another server, and is told.
+func TestLoginIsTold(t *testing.T) {
+	plain := Server{Transport: HTTP, URL: "https://x.example/"}
+	for i := range reflect.TypeFor[OAuth]().NumField() {
+		s := plain
+		field := reflect.ValueOf(&s.OAuth).Elem().Field(i)
+		switch field.Interface().(type) {
+		case bool:
+			field.SetBool(true)
+		case string:
+			field.SetString("x")
+		case int:
+			field.SetInt(1)
+		case []string:
+			field.Set(reflect.ValueOf([]string{"x"}))
+		}
+		if name := reflect.TypeFor[OAuth]().Field(i).Name; s.ID() == plain.ID() || s.Told() == plain.Told() {
+			t.Errorf("%s: another ID %v, told:\n%s", name, s.ID() != plain.ID(), s.Told())
+		}
 	}
 }
 

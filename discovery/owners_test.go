@@ -25,13 +25,14 @@ func owned(files tree, others map[string]trust.Entry) Env {
 	}
 	maps.Copy(entries, others)
 	env := linux()
-	env.Owners = trust.Owners{Self: 1000, Look: func(p string) (trust.Entry, error) {
-		e, ok := entries[p]
-		if !ok {
-			return e, fs.ErrNotExist
-		}
-		return e, nil
-	}}
+	env.Owners = trust.Owners{Self: 1000, Private: func(gid int) bool { return gid == 1000 },
+		Look: func(p string) (trust.Entry, error) {
+			e, ok := entries[p]
+			if !ok {
+				return e, fs.ErrNotExist
+			}
+			return e, nil
+		}}
 	return env
 }
 

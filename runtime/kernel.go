@@ -2,7 +2,10 @@ package runtime
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	goruntime "runtime"
+	"strings"
 )
 
 // ownKernels are the OCI runtimes whose containers have a kernel of their own, and the files in
@@ -28,4 +31,15 @@ func KernelSince(release string, major, minor int) bool {
 		return false
 	}
 	return a > major || a == major && b >= minor
+}
+
+// OtherKernel reports whether a release is of another kernel than this machine's. An empty one
+// isn't, nor is any where ours isn't known: a socket's path or an entry in a list doesn't make an
+// engine one in a virtual machine.
+func OtherKernel(release string) bool {
+	if goruntime.GOOS != "linux" { // where all engines run
+		return true
+	}
+	ours, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	return err == nil && release != "" && release != strings.TrimSpace(string(ours))
 }

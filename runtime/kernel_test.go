@@ -1,7 +1,10 @@
 package runtime
 
 import (
+	"os"
+	goruntime "runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -32,6 +35,19 @@ func TestKernelSince(t *testing.T) {
 	} {
 		if got := KernelSince(release, 5, 14); got != want {
 			t.Errorf("%q: got %v, want %v", release, got, want)
+		}
+	}
+}
+
+func TestOtherKernel(t *testing.T) {
+	ours, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if goruntime.GOOS != "linux" || err != nil {
+		t.Skip("no kernel is known")
+	}
+	for release, want := range map[string]bool{"": false, strings.TrimSpace(string(ours)): false,
+		"6.6.32-linuxkit": true} {
+		if got := OtherKernel(release); got != want {
+			t.Errorf("%q: %v", release, got)
 		}
 	}
 }

@@ -18,7 +18,6 @@ package approvals
 import (
 	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -142,13 +141,16 @@ func (a *Approvals) serving(since time.Time) {
 func (a *Approvals) Update(c discovery.Catalog) discovery.Catalog {
 	a.mu.Lock()
 	first, before := a.now == nil, a.now
-	served, known := a.served(), maps.Clone(a.state.Known)
+	served, known := a.served(), a.state.bounded()
 	a.mu.Unlock()
 	cold := map[string]bool{} // what code can't have written; the lock isn't held, since this reads the disk
 	for _, s := range c.Servers {
-		if id := s.ID(); first && known[id] == "" && !served.holds(changes(s.Files)) {
-			cold[id] = true
+		id := s.ID()
+		if !first || known.Known[id] != "" {
+			continue
 		}
+		files := append(known.deciders(s.Name, c.Looked), s.Files...)
+		cold[id] = known.Held[id] == "" && !served.holds(changes(files))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,8 +166,14 @@ func (a *Approvals) Update(c discovery.Catalog) discovery.Catalog {
 		if in {
 			now[id] = s
 			a.state.know(id)
+			a.state.decides(decider(s.Name, s.Source.Path), today())
+		} else {
+			a.state.hold(id)
 		}
 		servers = append(servers, s)
+	}
+	for _, file := range c.Denying {
+		a.state.decides(decider("", file), today())
 	}
 	for id := range before {
 		if _, still := now[id]; !still {
@@ -268,9 +276,9 @@ func (a *Approvals) Begin() {
 			}
 		}
 		a.keep()
-		known := maps.Clone(a.state.Known)
+		known := a.state.bounded()
 		a.mu.Unlock()
-		a.peers.send(message{Since: since, Known: known})
+		a.peers.send(message{Since: since, Known: known.Known, Deciding: known.Deciding})
 	})
 }
 

@@ -18,6 +18,7 @@ type world struct {
 	root, home, proj string
 	cfg              Config
 	listed           []string // MCP_BRIDGE_CONFIG
+	claudeCode       bool     // it starts the bridge
 }
 
 func newWorld(t *testing.T) *world {
@@ -94,7 +95,13 @@ func (w *world) life() {
 }
 
 func (w *world) env() discovery.Env {
-	return discovery.Env{Home: w.home, Dir: w.proj, GOOS: "linux", ConfigPaths: w.listed}
+	return discovery.Env{Home: w.home, Dir: w.proj, GOOS: "linux", ConfigPaths: w.listed,
+		Getenv: func(name string) string {
+			if w.claudeCode && name == "CLAUDECODE" {
+				return "1"
+			}
+			return ""
+		}}
 }
 
 func (w *world) scan() discovery.Catalog { return discovery.Scan(discovery.Root(), w.env()) }

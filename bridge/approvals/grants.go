@@ -132,7 +132,7 @@ func (a *Approvals) obey(m message) {
 	if m.Policies != nil {
 		a.state.trust(m.Policies)
 	}
-	a.state.learn(state{Known: m.Known})
+	a.state.learn(state{Known: m.Known, Deciding: m.Deciding})
 	a.serving(m.Since)
 	if a.state.dirty && a.serves && !a.blind && !a.over {
 		if err := a.write(a.open()); err != nil {

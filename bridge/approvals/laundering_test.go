@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // launderings are what code may do while a bridge runs it, so that a definition of its own, s, is
@@ -129,6 +130,31 @@ var launderings = []struct {
 		func(w *world) { w.write("p/.mcp.json", one("s", "evil")) }},
 	{"Claude Code's local scope", func(w *world) { w.write("~/.claude.json", `{}`) },
 		func(w *world) { w.write("~/.claude.json", `{"projects": {"PROJ": `+one("s", "evil")+`}}`) }},
+	{"the file that had denied it", func(w *world) {
+		w.claudeCode = true
+		w.write("~/.cursor/mcp.json", one("s", "evil"))
+		w.write("~/.claude/settings.json", `{"deniedMcpServers": [{"serverName": "s"}]}`)
+	}, func(w *world) { w.write("~/.claude/settings.json", `{}`) }},
+	{"an allow list that had left it out", func(w *world) {
+		w.claudeCode = true
+		w.write("~/.cursor/mcp.json", one("s", "evil"))
+		w.write("~/.claude/settings.json", `{"allowedMcpServers": [{"serverName": "other"}]}`)
+		w.write("~/.claude.json", `{"projects": {"PROJ": {"hasTrustDialogAccepted": true}}}`)
+	}, func(w *world) {
+		w.write("p/.claude/settings.local.json", `{"allowedMcpServers": [{"serverName": "s"}]}`)
+	}},
+	{"the file that had another of the name", func(w *world) {
+		w.write("~/.cursor/mcp.json", one("s", "good"))
+		w.write("~/.lmstudio/mcp.json", one("s", "evil"))
+	}, func(w *world) { w.write("~/.cursor/mcp.json", `{}`) }},
+	{"the file that had another of the name, removed from its directory", func(w *world) {
+		w.write("~/.continue/mcpServers/x.yaml", "name: x\nmcpServers: [{name: s, command: good}]\n")
+		w.write("~/.lmstudio/mcp.json", one("s", "evil"))
+	}, func(w *world) { w.must(os.Remove(w.path("~/.continue/mcpServers/x.yaml"))) }},
+	{"~/.claude.json, which had another of the name", func(w *world) {
+		w.write("~/.claude.json", one("s", "good"))
+		w.write("~/.cursor/mcp.json", one("s", "evil"))
+	}, func(w *world) { w.write("~/.claude.json", `{}`) }},
 	{"where a plugin lies", func(w *world) {
 		w.write("p/good/.mcp.json", `{"x": {"command": "good"}}`)
 		w.write("~/.claude/settings.json", `{"enabledPlugins": {"p@m": true}}`)
@@ -146,6 +172,9 @@ var launderings = []struct {
 	}},
 }
 
+// unseen is that the bridge ends before it looks at the files again.
+const unseen = "the bridge doesn't look again"
+
 // TestLaundering: what code wrote while it ran is held by the bridge that ran it and by the next
 // one, whatever code does to the record of what is known; what the user writes while no code is run
 // is not.
@@ -154,11 +183,12 @@ func TestLaundering(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for what, tamper := range map[string]func(*world){
 				"the record is left alone": func(*world) {},
+				unseen:                     func(*world) {},
 				"the record is removed":    func(w *world) { _ = os.Remove(w.cfg.Record) },
 				"the record is junk":       func(w *world) { w.must(os.WriteFile(w.cfg.Record, []byte("{"), 0o600)) },
 				"the record is forged":     (*world).forge,
 			} {
-				if i > 2 && what != "the record is left alone" {
+				if i > 2 && what != "the record is left alone" && what != unseen {
 					continue
 				}
 				w := newWorld(t)
@@ -173,21 +203,22 @@ func TestLaundering(t *testing.T) {
 				a = w.serve()
 				tt.code(w)
 				tamper(w)
-				if held, free := sorted(a, a.Update(w.scan())); !strings.Contains(held, "s") &&
-					!strings.Contains(held, "plugin:p:x") {
-					t.Errorf("%s: in the same session %q is held, %q not", what, held, free)
+				isHeld := func(where string, a *Approvals, c discovery.Catalog) {
+					held, free := sorted(a, c)
+					if !strings.Contains(held, "s") && !strings.Contains(held, "plugin:p:x") {
+						t.Errorf("%s: %s %q is held, %q not", what, where, held, free)
+					}
 				}
-				b, held, free := w.start() // beside the first
-				if !strings.Contains(held, "s") && !strings.Contains(held, "plugin:p:x") {
-					t.Errorf("%s: by a bridge beside it %q is held, %q not", what, held, free)
+				if what != unseen {
+					isHeld("in the same session", a, a.Update(w.scan()))
+					b := New(w.cfg)
+					isHeld("by a bridge beside it", b, b.Update(w.scan()))
+					w.end(b)
 				}
-				w.end(b)
 				w.end(a)
 				w.life()
-				a, held, free = w.start()
-				if !strings.Contains(held, "s") && !strings.Contains(held, "plugin:p:x") {
-					t.Errorf("%s: at the next start %q is held, %q not", what, held, free)
-				}
+				a = New(w.cfg)
+				isHeld("at the next start", a, a.Update(w.scan()))
 				w.end(a)
 			}
 		})
@@ -225,4 +256,45 @@ func (w *world) forge() {
 		Policies: map[string]string{"policy.toml": sumOf(nil)}}})
 	w.must(err)
 	w.must(os.WriteFile(w.cfg.Record, text, 0o600))
+}
+
+// TestOtherFilesAreNotAskedAbout: what a host writes into its files while code is run raises no
+// question about a server that the user adds to another one later.
+func TestOtherFilesAreNotAskedAbout(t *testing.T) {
+	w := newWorld(t)
+	w.claudeCode = true
+	w.write("~/.claude.json", one("known", "good"))
+	w.write("~/.cursor/mcp.json", `{}`)
+	w.later()
+	a := w.serve()
+	w.write("~/.claude.json", strings.TrimSuffix(one("known", "good"), "}")+`, "numStartups": 2}`)
+	for _, p := range []string{"~/.claude/settings.json", "p/.claude/settings.local.json"} {
+		w.write(p, `{"permissions": {"allow": ["Bash(ls)"]}}`)
+	}
+	w.end(a)
+	w.life()
+	w.write("~/.cursor/mcp.json", one("mine", "mine"))
+	w.must(w.finds("", "known mine").Close())
+}
+
+// TestHeldUntilApproved: a definition that was held stays so over restarts, though its host writes
+// the file again while no code is run.
+func TestHeldUntilApproved(t *testing.T) {
+	w := newWorld(t)
+	w.write("~/.claude.json", `{}`)
+	a := w.serve()
+	w.write("~/.claude.json", one("s", "evil"))
+	a.Update(w.scan())
+	w.end(a)
+	for range 2 {
+		w.life()
+		w.write("~/.claude.json", one("s", "evil"))
+		a = w.finds("s", "")
+		a.Begin()
+		w.end(a)
+	}
+	if _, err := New(w.cfg).Approve(w.scan().Servers[0]); err != nil {
+		t.Error(err)
+	}
+	w.must(w.finds("", "s").Close())
 }

@@ -36,6 +36,7 @@ type message struct {
 	Forget   []policy.Grant    `json:"forget,omitempty"`   // no more
 	Policies map[string]string `json:"policies,omitempty"` // the user trusts these policy files
 	Known    map[string]string `json:"known,omitempty"`    // these are let in
+	Deciding map[string]string `json:"deciding,omitempty"` // as in state
 	Since    time.Time         `json:"since,omitzero"`     // code is run since then
 }
 

@@ -82,7 +82,7 @@ func (a *Approvals) killed() []byte {
 
 // write replaces the record as a whole.
 func (a *Approvals) write(r record) error {
-	r.Known = a.state.bounded().Known
+	r.Known, r.Deciding = newest(a.state.Known), newest(a.state.Deciding)
 	if err := r.save(a.cfg.Record); err != nil {
 		return err
 	}

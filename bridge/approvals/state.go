@@ -3,14 +3,16 @@ package approvals
 import (
 	"cmp"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 )
 
 const (
-	maxKnown = 5000 // definitions; those that were there longest ago go first
+	maxKnown = 5000 // definitions, and deciders; those that were there longest ago go first
 	maxSpans = 200  // of time; the oldest are joined
 )
 
@@ -18,6 +20,15 @@ const (
 type state struct {
 	Known  map[string]string `json:"known"`  // by ID of a definition that was let in: the day it was last there
 	Served spans             `json:"served"` // when code was run
+
+	// Held are, by ID, the definitions that were held and not approved, with the day of that. A host
+	// may write their file again later, so that its time says nothing any more.
+	Held map[string]string `json:"held,omitempty"`
+
+	// Deciding are the files that decided about servers: those of definitions that were let in, by
+	// decider of the server's name, and those that denied servers, of an empty name. The value is the
+	// day it was last so.
+	Deciding map[string]string `json:"deciding,omitempty"`
 
 	// Grants are what the user has allowed for good. Policies are, by path of a policy file, the
 	// SHA-256 of what is trusted. Copies share both, so neither is changed in place.
@@ -34,6 +45,14 @@ func (s *state) learn(other state) {
 			s.Known[id], s.dirty = day, true
 		}
 	}
+	for id := range other.Held {
+		s.hold(id)
+	}
+	for key, day := range other.Deciding {
+		if s.Deciding[key] < day {
+			s.decides(key, day)
+		}
+	}
 	s.Served = append(s.Served, other.Served...).joined()
 	for path, sum := range other.Policies {
 		if s.Policies[path] == "" {
@@ -44,9 +63,56 @@ func (s *state) learn(other state) {
 
 // know notes that a definition may be started now and later.
 func (s *state) know(id string) {
-	if day := time.Now().UTC().Format(time.DateOnly); s.Known[id] != day {
+	if day := today(); s.Known[id] != day {
 		s.Known[id], s.dirty = day, true
 	}
+	delete(s.Held, id)
+}
+
+// hold notes that a definition is held. Where there are too many, all that isn't known is.
+func (s *state) hold(id string) {
+	switch {
+	case s.Held[id] != "" || s.Known[id] != "":
+		return
+	case len(s.Held) >= maxKnown:
+		s.Served = append(s.Served, span{Until: time.Now()}).joined()
+	default:
+		if s.Held == nil {
+			s.Held = map[string]string{}
+		}
+		s.Held[id] = today()
+	}
+	s.dirty = true
+}
+
+func today() string { return time.Now().UTC().Format(time.DateOnly) }
+
+// decider returns the key in Deciding of a file and the name of a server in it.
+func decider(name, file string) string { return name + "\x00" + file }
+
+// decides notes a decider.
+func (s *state) decides(key, day string) {
+	if s.Deciding == nil {
+		s.Deciding = map[string]string{}
+	}
+	if s.Deciding[key] != day {
+		s.Deciding[key], s.dirty = day, true
+	}
+}
+
+// deciders returns those of the files that once denied servers, or defined one of this name. A
+// directory stands for the files in it.
+func (s *state) deciders(name string, files []string) (found []string) {
+	for key := range s.Deciding {
+		of, file, _ := strings.Cut(key, "\x00")
+		if of != "" && of != name {
+			continue
+		}
+		if slices.Contains(files, file) || slices.Contains(files, filepath.Dir(file)) {
+			found = append(found, file)
+		}
+	}
+	return found
 }
 
 // allow adds a grant, in place of one of the same. The slice is a new one, since copies of the
@@ -80,20 +146,26 @@ func (s *state) trust(policies map[string]string) {
 	s.Policies, s.dirty = all, true
 }
 
-// bounded returns a copy of the state, with no more definitions than are kept.
+// bounded returns a copy of the state, with no more definitions and deciders than are kept.
 func (s *state) bounded() state {
-	known := maps.Clone(s.Known)
-	if extra := len(known) - maxKnown; extra > 0 {
-		ids := slices.SortedFunc(maps.Keys(known), func(x, y string) int {
-			return cmp.Or(cmp.Compare(known[x], known[y]), cmp.Compare(x, y))
+	out := *s
+	out.Known, out.Deciding, out.Served = newest(s.Known), newest(s.Deciding), slices.Clone(s.Served)
+	out.Held = maps.Clone(s.Held)
+	return out
+}
+
+// newest returns a copy of at most maxKnown entries, those of the latest days.
+func newest(days map[string]string) map[string]string {
+	kept := maps.Clone(days)
+	if extra := len(kept) - maxKnown; extra > 0 {
+		keys := slices.SortedFunc(maps.Keys(kept), func(x, y string) int {
+			return cmp.Or(cmp.Compare(kept[x], kept[y]), cmp.Compare(x, y))
 		})
-		for _, id := range ids[:extra] {
-			delete(known, id)
+		for _, key := range keys[:extra] {
+			delete(kept, key)
 		}
 	}
-	out := *s
-	out.Known, out.Served = known, slices.Clone(s.Served)
-	return out
+	return kept
 }
 
 // span is a stretch of time, both ends included.

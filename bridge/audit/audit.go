@@ -17,12 +17,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // Kinds of records.
@@ -195,6 +197,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *Error) Hint() string {
+	if bad := (*trust.Error)(nil); errors.As(e.Err, &bad) {
+		return bad.Hint() + ", or name another file with MCP_BRIDGE_AUDIT: others could change what is recorded"
+	}
 	return "nothing is run that can't be recorded: make room or give leave for that file, name another with " +
 		"MCP_BRIDGE_AUDIT, or unset it"
 }
@@ -202,6 +207,10 @@ func (e *Error) Hint() string {
 // append writes lines to the file, each whole or not at all, and returns how many. The caller has
 // the turn. Other bridges wait meanwhile, so that none moves the file away.
 func (l *Log) append(ctx context.Context, lines [][]byte) (written int, err error) {
+	err = trust.System().Path(filepath.Dir(l.cfg.Path))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the lock's error says that
+		return 0, err
+	}
 	release, err := filelock.Acquire(ctx, l.cfg.Path+".lock")
 	if err != nil {
 		return 0, err
@@ -242,19 +251,37 @@ func (l *Log) append(ctx context.Context, lines [][]byte) (written int, err erro
 	return len(lines), nil
 }
 
-// open opens the file, whose last line ends as one does.
-func (l *Log) open() (*os.File, int64, error) {
-	// a pipe would wait for its reader
-	if info, err := os.Stat(l.cfg.Path); err == nil && !info.Mode().IsRegular() {
-		return nil, 0, errors.New("it is not a regular file")
+// own opens the file, or makes it, if only the user and root can write to it or replace it.
+func (l *Log) own() (*os.File, fs.FileInfo, error) {
+	// a pipe would wait for its reader, and a link is another's place
+	if there, err := os.Lstat(l.cfg.Path); err == nil && !there.Mode().IsRegular() {
+		return nil, nil, errors.New("it is not a regular file")
 	}
-	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(l.cfg.Path, os.O_CREATE|os.O_APPEND|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	info, err := f.Stat()
+	if err == nil {
+		err = trust.System().File(l.cfg.Path)
+	}
+	if err == nil {
+		var there fs.FileInfo
+		if there, err = os.Lstat(l.cfg.Path); err == nil && !os.SameFile(info, there) {
+			err = errors.New("it was replaced while it was opened")
+		}
+	}
 	if err != nil {
 		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// open opens the file, whose last line ends as one does.
+func (l *Log) open() (*os.File, int64, error) {
+	f, info, err := l.own()
+	if err != nil {
 		return nil, 0, err
 	}
 	size := info.Size()

@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -234,6 +236,62 @@ func TestOddFiles(t *testing.T) {
 	if first, rest, _ := strings.Cut(string(text), "\n"); err != nil || first != `{"run":"1` ||
 		!json.Valid([]byte(rest)) {
 		t.Errorf("after a line that was cut off: %s, %v", text, err)
+	}
+}
+
+// TestExposedFile: nothing is recorded where others could read it or write over it.
+func TestExposedFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions say nothing there")
+	}
+	file := func(t *testing.T, mode fs.FileMode) string {
+		path := filepath.Join(t.TempDir(), "audit.jsonl")
+		must(t, os.WriteFile(path, nil, 0o600))
+		must(t, os.Chmod(path, mode))
+		return path
+	}
+	for _, tt := range []struct {
+		name string
+		path func(t *testing.T) string
+		want string // in the error; empty for none
+		hint string
+	}{
+		{"the user's alone", func(t *testing.T) string { return file(t, 0o600) }, "", ""},
+		{"that others write", func(t *testing.T) string { return file(t, 0o666) },
+			"can be written to by everybody", "chmod o-w"},
+		{"in a directory that others write", func(t *testing.T) string {
+			path := file(t, 0o600)
+			must(t, os.Chmod(filepath.Dir(path), 0o777))
+			return path
+		}, "another could be put in the place of what is in it", "chmod o-w"},
+		{"a link", func(t *testing.T) string {
+			path := filepath.Join(t.TempDir(), "link")
+			must(t, os.Symlink(file(t, 0o600), path))
+			return path
+		}, "not a regular file", ""},
+		{"of another user", func(t *testing.T) string {
+			path := file(t, 0o600)
+			if err := os.Chown(path, 12345, 12345); err != nil {
+				t.Skip("to give a file away takes root")
+			}
+			return path
+		}, "belongs to user 12345", "copy it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Open(Config{Path: tt.path(t)})
+			var unwritable *Error
+			if (err != nil) != (tt.want != "") || err != nil && (!strings.Contains(err.Error(), tt.want) ||
+				!errors.As(err, &unwritable) || !strings.Contains(unwritable.Hint(), tt.hint)) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

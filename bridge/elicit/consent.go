@@ -200,10 +200,10 @@ func read(raw json.RawMessage) (action string, answer *string) {
 // them is the default, so that a client needs only one key for it: Claude Code opens no field that
 // has a value, VS Code selects it. Where only this call can be allowed, there is no field.
 //
-// What the code chooses comes last and can't add lines. If some of its arguments are not shown, the
-// user can allow this call but none after it.
+// What the code chooses comes last and can't add lines. If some of its arguments are not shown in
+// full, the user can allow this call but none after it.
 func (c *Consent) form(call Call, change string) (form map[string]any, values []string) {
-	shown, left := showArguments(call.Arguments, call.Hide)
+	shown, whole := showArguments(call.Arguments, call.Hide)
 	values, labels := []string{answerOnce, answerRun}, []string{"Allow once", "Allow for this run"}
 	if c.grants != nil {
 		values, labels = append(values, answerAlways), append(labels, "Always allow")
@@ -212,7 +212,7 @@ func (c *Consent) form(call Call, change string) (form map[string]any, values []
 	fields := map[string]any{"answer": map[string]any{
 		"type": "string", "title": "Allow this call?", "enum": values, "enumNames": labels, "default": answerOnce,
 	}}
-	if left > 0 {
+	if !whole {
 		values, fields = []string{answerOnce, answerNo}, map[string]any{}
 	}
 	return map[string]any{

@@ -83,6 +83,12 @@ func TestDefinition(t *testing.T) {
 			`Header "Authorization": filled in for "Bearer ${K}"`, "abc"},
 		{"a token of a variable of ours", discovery.Server{URL: "https://x.example/", BearerTokenEnv: "AWS_KEY"},
 			`Header "Authorization", from the variable: "AWS_KEY"`, ""},
+		{"a login", discovery.Server{URL: "https://x.example/", OAuth: discovery.OAuth{ClientID: "evil\"s",
+			MetadataURL: "https://evil.example/", Scopes: []string{"a b", "c"}, CallbackPort: 80}},
+			"Login as the client: \"evil\\\"s\"\nLogin, as described at: \"https://evil.example/\"\n" +
+				"Login for the scope: \"a b\"\nLogin for the scope: \"c\"\nLogin returns to the port: 80", ""},
+		{"the secret of a client", discovery.Server{OAuth: discovery.OAuth{ClientSecret: "s3cret"}},
+			"Secret of the client: not shown, 6 characters", "s3cret"},
 		{"a program for headers", discovery.Server{URL: "https://x.example/", HeadersHelper: "a" +
 			strings.Repeat(" ", 99) + "b"}, `Program for its headers: "a"[99 blanks]"b"`, ""},
 		{"a directory", discovery.Server{Command: "npm", Dir: "/x\n\nURL: \"http://ok\""},

@@ -17,6 +17,7 @@ import (
 
 const (
 	minSecret = 4 // shorter values are masked nowhere: they occur in any text
+	minHidden = 6 // shorter ones aren't hidden from who decides: such a word may mean something else
 	longPart  = 8 // of a URL's path: what is so long may be the secret of a webhook
 )
 
@@ -35,13 +36,17 @@ type mask struct {
 const maxLearned = 64
 
 var (
-	secretName = regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|credential|auth|header|cookie|webhook|dsn)`)
-
 	// plainValue are paths, numbers, locales and short words: they tell nothing, and an error without
 	// them doesn't tell what is wrong. So do addresses in which nothing is hidden; see plainURL.
 	plainValue = regexp.MustCompile(`^([.~]{0,2}/.*|[A-Za-z]:\\.*|[-+]?[0-9]*\.?[0-9]+|` +
 		`(?i:true|false)|[a-z-]{1,5}|` +
 		`[a-z]{2,3}_[A-Z]{2}(\.[A-Za-z0-9-]{3,10})?(@[a-z]+)?|C\.(UTF-8|utf8))$`)
+
+	// headerOption matches an option that takes a header whole.
+	headerOption = regexp.MustCompile(`(?i)^-+headers?$`)
+
+	// pathValue matches paths as a user decides on them.
+	pathValue = regexp.MustCompile(`^([.~]{1,2}/.*|/.*/.*|[A-Za-z]:\\.*)$`)
 
 	address    = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://\S+`)
 	userinfo   = regexp.MustCompile(`://(\S*)@`)
@@ -67,7 +72,7 @@ func mayBeSecret(name, value string) bool {
 }
 
 // isNamed reports whether the name of a variable or a header says that its value is a secret.
-func isNamed(name, _ string) bool { return secretName.MatchString(name) }
+func isNamed(name, _ string) bool { return text.SecretName(name) }
 
 // secrets returns what may be secret of a server's configuration: values of variables and headers,
 // as isSecret has it; of its arguments, what an option or a variable is given whose name says so,
@@ -92,10 +97,10 @@ func secrets(s discovery.Server, isSecret func(name, value string) bool) (values
 			name, value = m[1], m[2]
 		}
 		switch {
-		case secretName.MatchString(name), address.MatchString(value) && !plainURL(value):
+		case text.SecretName(name), headerOption.MatchString(name), address.MatchString(value) && !plainURL(value):
 			add(value)
 			values = append(values, hidden(value)...)
-		case strings.HasPrefix(a, "-") && secretName.MatchString(a) && i+1 < len(s.Args):
+		case strings.HasPrefix(a, "-") && (text.SecretName(a) || headerOption.MatchString(a)) && i+1 < len(s.Args):
 			add(s.Args[i+1])
 			values = append(values, hidden(s.Args[i+1])...)
 		}
@@ -106,13 +111,14 @@ func secrets(s discovery.Server, isSecret func(name, value string) bool) (values
 // HideNamed returns a function that hides, in what a person is shown before deciding on it, what
 // the configuration of some servers says to be secret: the values of variables, headers, options
 // and arguments whose names say so, a registered client's secret, and what is hidden in addresses.
-// Plain values stay: hidden, they would leave nothing to decide on. The function may be used
-// concurrently.
+// Plain values, short ones and paths stay: hidden, they would leave nothing to decide on. The
+// function may be used concurrently.
 func HideNamed(servers map[string]discovery.Server) func(text string) string {
 	var all []string
 	for _, s := range servers {
 		all = append(all, secrets(s, isNamed)...)
 	}
+	all = slices.DeleteFunc(all, func(v string) bool { return len(v) < minHidden || pathValue.MatchString(v) })
 	return newMask(all).text
 }
 

@@ -117,7 +117,8 @@ func TestMaskLasts(t *testing.T) {
 // nothing else.
 func TestHideNamed(t *testing.T) {
 	hide := HideNamed(map[string]discovery.Server{
-		"a": {Env: map[string]string{"MODE": "production", "API_TOKEN": "hunter2",
+		"a": {Env: map[string]string{"MODE": "production", "API_TOKEN": "hunter2", "AUTH_MODE": "disabled",
+			"GIT_AUTHOR_NAME": "someone", "KEYMAP": "qwertz", "SECRET": "root", "CREDENTIALS": "/home/u/.ssh",
 			"DATABASE_URL": "postgres://me:opensesame@db/shop"},
 			Args: []string{"--api-key", "swordfish", "workspace"}},
 		"b": {Env: map[string]string{"API_TOKEN": "another1"},
@@ -127,6 +128,8 @@ func TestHideNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"production platform workspace":  "production platform workspace",
 		"hunter2 another1 swordfish":     "*** *** ***",
+		"disabled someone qwertz":        "disabled someone qwertz",
+		"/root/.ssh/id /home/u/.ssh/id":  "/root/.ssh/id /home/u/.ssh/id",
 		"abcdef123 oauthsecret":          "*** ***",
 		"the password is opensesame":     "the password is ***",
 		"postgres://db/shop is the base": "postgres://db/shop is the base",

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/image"
+	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
 const prefix = "MCP_BRIDGE"
@@ -168,11 +170,38 @@ func (c config) check() error {
 			return errors.New(prefix + wrong)
 		}
 	}
+	if err := c.checkPaths(); err != nil {
+		return err
+	}
 	if err := checkRuntime(c.Runtime); err != nil {
 		return err
 	}
 	if err := runtime.ValidUser(c.ContainerUser); err != nil {
 		return fmt.Errorf("MCP_BRIDGE_CONTAINER_USER: %w", err)
+	}
+	return nil
+}
+
+// checkPaths refuses relative paths: they would name files of whatever folder the bridge is started
+// in, which may be another user's work.
+func (c config) checkPaths() error {
+	profile := c.Seccomp
+	if profile == seccomp.Strict || profile == seccomp.Engine {
+		profile = ""
+	}
+	for _, given := range []struct{ name, path string }{
+		{prefix + "_POLICY", c.Policy}, {prefix + "_AUDIT", c.Audit}, {prefix + "_SECCOMP", profile},
+	} {
+		if given.path != "" && !filepath.IsAbs(given.path) {
+			return fmt.Errorf("%s=%q: it is not an absolute path", given.name, given.path)
+		}
+	}
+	for _, path := range c.Config {
+		home := path == "~" || strings.HasPrefix(filepath.ToSlash(path), "~/")
+		if !home && !filepath.IsAbs(path) {
+			return fmt.Errorf("%s_CONFIG and MCP_SERVERS_CONFIG: %q is not an absolute path, nor one below ~",
+				prefix, path)
+		}
 	}
 	return nil
 }

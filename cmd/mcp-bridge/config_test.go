@@ -159,6 +159,13 @@ func TestVariables(t *testing.T) {
 		"OUTPUT_MODE=compact":             "",
 		"OUTPUT_MODE=toon": "MCP_BRIDGE_OUTPUT_MODE=toon: results aren't written as TOON; use text, " +
 			"which is as short, or structured",
+		"POLICY=policy.toml":   `MCP_BRIDGE_POLICY="policy.toml": it is not an absolute path`,
+		"AUDIT=../audit.jsonl": `MCP_BRIDGE_AUDIT="../audit.jsonl": it is not an absolute path`,
+		"SECCOMP=./mine.json":  `MCP_BRIDGE_SECCOMP="./mine.json": it is not an absolute path`,
+		"SECCOMP=engine":       "",
+		"CONFIG=/a.json" + string(os.PathListSeparator) + "b": "MCP_BRIDGE_CONFIG and MCP_SERVERS_CONFIG: " +
+			`"b" is not an absolute path, nor one below ~`,
+		"CONFIG=~/a.json": "",
 		"STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: nothing is kept between runs, " +
 			"and no directory of yours is mounted; remove the variable",
 		"STATE_DIR=": "",
@@ -186,6 +193,11 @@ func TestVariables(t *testing.T) {
 	if c, err := readConfig(); err != nil || !slices.Equal(c.Config, pathList{"/a.json", "/b.json"}) {
 		t.Errorf("got %v, %v", c.Config, err)
 	}
+	t.Setenv("MCP_SERVERS_CONFIG", "b.json")
+	if _, err := readConfig(); err == nil || !strings.Contains(err.Error(), `"b.json" is not an absolute`) {
+		t.Errorf("a relative path of another project's variable: %v", err)
+	}
+	t.Setenv("MCP_SERVERS_CONFIG", "")
 	t.Setenv("MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT", "0")
 	t.Setenv("MCP_BRIDGE_UPSTREAM_START_TIMEOUT", "7")
 	cfg, err := readConfig()

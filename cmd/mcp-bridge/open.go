@@ -25,11 +25,7 @@ func (c config) policy() (*policy.Policy, error) {
 	if c.Policy == "" {
 		return new(policy.Policy), nil
 	}
-	path, err := filepath.Abs(c.Policy)
-	if err != nil {
-		return nil, err
-	}
-	return policy.Read(path)
+	return policy.Read(filepath.Clean(c.Policy))
 }
 
 // audit opens the file that the user names; nil for none. If it can't be written now, the bridge
@@ -38,11 +34,7 @@ func (c config) audit() (*audit.Log, error) {
 	if c.Audit == "" {
 		return nil, nil
 	}
-	path, err := filepath.Abs(c.Audit)
-	if err != nil {
-		return nil, err
-	}
-	l, err := audit.Open(audit.Config{Path: path, Arguments: c.AuditArguments})
+	l, err := audit.Open(audit.Config{Path: filepath.Clean(c.Audit), Arguments: c.AuditArguments})
 	var unwritable *audit.Error
 	if errors.As(err, &unwritable) {
 		err = nil

@@ -33,6 +33,7 @@ type app struct {
 func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
 
 // ask asks on standard error, one question at a time, and returns the answer from standard input.
+// What was typed at a terminal before it was asked is no answer.
 // The read of a terminal can't be ended: when ctx ends, it stays behind, and the next question
 // waits.
 func (a *app) ask(ctx context.Context, question string) (yes, answered bool, err error) {
@@ -43,6 +44,9 @@ func (a *app) ask(ctx context.Context, question string) (yes, answered bool, err
 		defer a.asking.Unlock()
 		if ctx.Err() != nil {
 			return
+		}
+		if f, ok := a.stdin.(*os.File); ok {
+			terminal.Discard(f)
 		}
 		fmt.Fprint(a.stderr, question)
 		yes, answered := terminal.ReadAnswer(a.stdin)

@@ -117,7 +117,8 @@ func readCode(ctx context.Context, r io.Reader) (string, error) {
 }
 
 func (a *app) run(cmd *cobra.Command, o runOptions) error {
-	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(),
+	printed := newCodeOutput(a.stdout.Code(), a.stderr.Code())
+	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(printed),
 		Progress: func(line string) { a.say("mcp-bridge: " + line) }}
 	if o.timeout != "" {
 		var s seconds
@@ -136,14 +137,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 		}
 	}
 	if !o.json {
-		stdout, stderr := a.stdout.Code(), a.stderr.Code()
-		d.Output = func(c sandbox.Chunk) {
-			w := stdout
-			if c.Stream == "stderr" {
-				w = stderr
-			}
-			_, _ = io.WriteString(w, c.Text) // the Output remembers a failure
-		}
+		d.Output = printed.take
 	}
 	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 		p.tellListed()
@@ -160,17 +154,24 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 
 // asker returns a function that asks on the terminal whether a call may be made, or nil where
 // standard input is no terminal.
-func (a *app) asker() func(context.Context, string) (bool, error) {
+func (a *app) asker(printed *codeOutput) func(context.Context, string) (bool, error) {
 	if !a.atTerminal() {
 		return nil
 	}
 	return func(ctx context.Context, question string) (bool, error) {
-		yes, _, err := a.ask(ctx, "\n"+question+"\nAllow it? [y/N] ")
-		if err != nil {
-			a.say("\nmcp-bridge: the call has ended; the answer is not needed")
-		}
-		return yes, err
+		return a.askAmid(ctx, printed, question)
 	}
+}
+
+// askAmid asks whether a call may be made. What the code prints meanwhile is held back, so that the
+// question is what the user sees last.
+func (a *app) askAmid(ctx context.Context, printed *codeOutput, question string) (bool, error) {
+	defer printed.hold()()
+	yes, _, err := a.ask(ctx, "\n"+question+"\nAllow it? [y/N] ")
+	if err != nil {
+		a.say("\nmcp-bridge: the call has ended; the answer is not needed")
+	}
+	return yes, err
 }
 
 // report prints how a run ended, and returns how the command ends.

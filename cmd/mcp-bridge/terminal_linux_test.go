@@ -106,17 +106,33 @@ func TestServeOnATerminal(t *testing.T) {
 	}
 }
 
-// TestAskerOnATerminal: y is yes, and anything else is no; without a terminal the user is not
-// asked.
+// A replier is the screen of a user who answers each question once it is there.
+type replier struct {
+	bytes.Buffer
+	keyboard io.Writer
+	answer   string
+}
+
+func (r *replier) Write(p []byte) (int, error) {
+	n, err := r.Buffer.Write(p)
+	if strings.HasSuffix(r.String(), "[y/N] ") {
+		_, err = io.WriteString(r.keyboard, r.answer)
+	}
+	return n, err
+}
+
+// TestAskerOnATerminal: y is yes, and anything else is no, also what was typed before the question;
+// without a terminal the user is not asked.
 func TestAskerOnATerminal(t *testing.T) {
 	ours, theirs := openPTY(t)
-	var stderr bytes.Buffer
-	ask := (&app{stdin: theirs, stderr: terminal.New(&stderr)}).asker()
+	stderr := &replier{keyboard: ours}
+	ask := (&app{stdin: theirs, stderr: terminal.New(stderr)}).asker(newCodeOutput(nil, nil))
 	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false,
 		"always\n": false} {
-		if _, err := ours.WriteString(typed); err != nil {
+		if _, err := ours.WriteString("y\n"); err != nil { // to a question that code has made up
 			t.Fatal(err)
 		}
+		stderr.answer = typed
 		if got, err := ask(t.Context(), "May x?"); got != want || err != nil {
 			t.Errorf("%q is %v, %v; want %v", typed, got, err, want)
 		}
@@ -124,7 +140,7 @@ func TestAskerOnATerminal(t *testing.T) {
 	if !strings.Contains(stderr.String(), "May x?\nAllow it? [y/N] ") {
 		t.Errorf("it asks %q", stderr.String())
 	}
-	if (&app{stdin: strings.NewReader("y\n")}).asker() != nil {
+	if (&app{stdin: strings.NewReader("y\n")}).asker(nil) != nil {
 		t.Error("a pipe is asked")
 	}
 }
@@ -167,14 +183,12 @@ func TestRunAsksOnATerminal(t *testing.T) {
 	}
 	for typed, want := range map[string]string{"y\n": "ZeroDivisionError", "n\n": "the user has said no"} {
 		ours, theirs := openPTY(t)
-		if _, err := ours.WriteString(typed); err != nil {
-			t.Fatal(err)
-		}
+		out := &replier{keyboard: ours, answer: typed}
 		cmd := command(t, map[string]entry{"shop": shop(t)}, "run", script)
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_POLICY="+policy)
-		cmd.Stdin = theirs
-		out, _ := cmd.CombinedOutput()
-		holds(t, string(out), want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ",
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, out, out
+		_ = cmd.Run()
+		holds(t, out.String(), want, `wants to call tool "add" of server "shop"`, "Allow it? [y/N] ",
 			`File "`+script+`", line `)
 	}
 }

@@ -34,7 +34,7 @@ type Env struct {
 	Resolve func(command, path string) string
 
 	// ConfigPaths are the files, and directories of *.json files, that MCP_BRIDGE_CONFIG lists.
-	// They come first. Relative ones count from Dir, and a leading ~ is Home.
+	// They come first and are absolute; a leading ~ is Home.
 	ConfigPaths []string
 }
 

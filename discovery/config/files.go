@@ -61,6 +61,7 @@ const (
 // where it can't be read.
 func (r *Reader) Sources(src Source, required bool) (files []Source, ok bool) {
 	dir, ending := r.Directory(src.Path)
+	r.looked[dir] = true
 	if ending == "" {
 		return []Source{src}, true
 	}

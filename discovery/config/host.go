@@ -55,6 +55,7 @@ type Plugin struct {
 type Rules struct {
 	Denied       func(*Entry) Refusal                    // refuses what its settings, or an administrator, forbid
 	DeniedOthers func(*Entry) Refusal                    // does the same to the servers of other hosts
+	Denying      []string                                // files that Denied or DeniedOthers goes by now
 	Off          func(name string) (by Source, off bool) // says which file switches a server off
 	Approved     func(*Entry) Refusal                    // refuses what lacks the user's yes
 	Tools        func(*Entry) []RuleList                 // returns the rules that hide tools

@@ -33,6 +33,7 @@ type Reader struct {
 	names     map[string][]string        // by directory
 	memory    *Memory                    // nil for none
 	rules     map[string]map[string]bool // host → paths that were looked at for its word on servers
+	looked    map[string]bool            // files and directories that were looked at, there or not
 }
 
 // A Document is a file as it was read. Root is empty when there is none, or it can't be used and
@@ -63,7 +64,7 @@ func NewReader(fsys fs.FS, env Env, dirs []Dir, memory *Memory) *Reader {
 	r := &Reader{
 		Env: env, fsys: fsys, owners: env.Owners, documents: map[string]*Document{},
 		values: map[string]value{}, names: map[string][]string{}, memory: memory, Listed: map[string]bool{},
-		rules: map[string]map[string]bool{},
+		rules: map[string]map[string]bool{}, looked: map[string]bool{},
 	}
 	r.Windows = env.GOOS == "windows"
 	r.Places = newPlaces(env, dirs, func(p string) bool {
@@ -97,12 +98,16 @@ func (r *Reader) Problem(src Source, server, reason, next string) {
 // RuleFiles returns the paths that were looked at for a host's word on servers.
 func (r *Reader) RuleFiles(host string) []string { return slices.Sorted(maps.Keys(r.rules[host])) }
 
+// Looked returns the files that were looked at for servers and for rules about them, there or not.
+// A directory stands for the files in it.
+func (r *Reader) Looked() []string { return slices.Sorted(maps.Keys(r.looked)) }
+
 // Rule reads a file that says something of servers.
 func (r *Reader) Rule(src Source, strict bool) *Document {
 	if r.rules[src.Host] == nil {
 		r.rules[src.Host] = map[string]bool{}
 	}
-	r.rules[src.Host][src.Path] = true
+	r.rules[src.Host][src.Path], r.looked[src.Path] = true, true
 	return r.Load(src, strict, false)
 }
 

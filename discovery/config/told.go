@@ -5,9 +5,10 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // FilledIn holds, by name, what the file has in the place of those variables and headers whose
@@ -47,48 +48,71 @@ func (s Server) Told() string {
 	fmt.Fprintf(&b, "File: %s", s.Source)
 	line := func(what, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "\n%s: %s", what, quoted(value))
+			fmt.Fprintf(&b, "\n%s: %s", what, text.Quoted(value))
 		}
+	}
+	if s.Transport != Stdio { // what is started is told as a program
+		line("Transport", string(s.Transport))
 	}
 	line("URL", s.URL)
 	line("Socket", s.Socket)
 	line("Program", s.Command)
 	for i, a := range s.Args {
-		fmt.Fprintf(&b, "\nArgument %d: %s", i+1, quoted(a))
+		fmt.Fprintf(&b, "\nArgument %d: %s", i+1, text.Quoted(a))
 	}
 	line("Program for its headers", s.HeadersHelper)
 	line("In", s.Dir)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		fmt.Fprintf(&b, "\nVariable %s: %s", quoted(name), toldValue(name, s.Env[name], s.FilledIn.Env))
+		fmt.Fprintf(&b, "\nVariable %s: %s", text.Quoted(name), toldValue(name, s.Env[name], s.FilledIn.Env))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		fmt.Fprintf(&b, "\nHeader %s: %s", quoted(name), toldValue(name, s.Headers[name], s.FilledIn.Headers))
+		fmt.Fprintf(&b, "\nHeader %s: %s", text.Quoted(name), toldValue(name, s.Headers[name], s.FilledIn.Headers))
 	}
 	line(`Header "Authorization", from the variable`, s.BearerTokenEnv)
+	s.OAuth.tell(&b, line)
 	return b.String()
+}
+
+// tell writes what is set of a login.
+func (o OAuth) tell(b *strings.Builder, line func(what, value string)) {
+	if o.Off {
+		b.WriteString("\nLogin: none")
+	}
+	line("Login as the client", o.ClientID)
+	if o.ClientSecret != "" {
+		b.WriteString("\nSecret of the client: " + notShown(o.ClientSecret))
+	}
+	line("Login, as described at", o.MetadataURL)
+	line("Login for the resource", o.Resource)
+	for _, scope := range o.Scopes {
+		line("Login for the scope", scope)
+	}
+	if o.CallbackPort != 0 {
+		fmt.Fprintf(b, "\nLogin returns to the port: %d", o.CallbackPort)
+	}
 }
 
 func toldValue(name, value string, filledIn map[string]string) string {
 	written, isFilledIn := filledIn[name]
-	isSecret := secretName.MatchString(name)
+	isSecret := text.SecretName(name)
 	switch {
 	case steers(name), !isFilledIn && !isSecret:
-		return quoted(value)
+		return text.Quoted(value)
 	case isFilledIn && (!isSecret || reference.MatchString(written) && !strings.Contains(written, ":-")):
-		return "filled in for " + quoted(written)
+		return "filled in for " + text.Quoted(written)
 	}
-	told := fmt.Sprintf("not shown, %d characters", utf8.RuneCountInString(value))
+	told := notShown(value)
 	if likeCommand(value) {
 		told += "; it reads like a command or a path"
 	}
 	return told
 }
 
-var (
-	// secretName matches the names of variables and headers whose values aren't shown.
-	secretName = regexp.MustCompile(`(?i)token|key|secret|passw|passphrase|pwd|auth|credential|` +
-		`cookie|private|signature|session|jwt|bearer|dsn|(^|[_-])(pat|pass|pin|sas)($|[_-])`)
+func notShown(value string) string {
+	return fmt.Sprintf("not shown, %d characters", utf8.RuneCountInString(value))
+}
 
+var (
 	// reference matches a text that is one reference of a dialect, perhaps after an authentication
 	// scheme, and so holds no secret itself.
 	reference = regexp.MustCompile(`(?i)^((bearer|basic|token) +)?(\$?\{\{?[^{}]*\}?\}|\$[a-z_][a-z0-9_]*)$`)
@@ -114,39 +138,7 @@ func steers(name string) bool { return steering.MatchString(name) }
 
 // likeCommand reports whether a value is more than one word, or a path.
 func likeCommand(value string) bool {
-	return blanks.MatchString(value) || strings.ContainsAny(value, ";|&`<>") ||
+	return text.HasBlank(value) || strings.ContainsAny(value, ";|&`<>") ||
 		strings.Contains(value, "${") ||
 		strings.HasPrefix(strings.TrimLeft(value, ".~"), "/")
-}
-
-// maxBlanks is how many blanks in a row are shown.
-const maxBlanks = 3
-
-// blanks matches what is shown as nothing but room.
-var blanks = regexp.MustCompile(`[\s\v\x{85}\pZ\x{2800}\x{1D159}\x{16FE4}]+`)
-
-// blankSigns escapes the blanks that strconv.Quote takes for graphic signs.
-var blankSigns = strings.NewReplacer("\u2800", `\u2800`, "\U0001d159", `\U0001d159`,
-	"\U00016fe4", `\U00016fe4`)
-
-// quoted returns s as a string of Go's source. Between its quotes stands, in brackets, how many
-// blanks there are where they are too many to show.
-func quoted(s string) string {
-	var b strings.Builder
-	last := 0
-	for _, at := range blanks.FindAllStringIndex(s, -1) {
-		run := s[at[0]:at[1]]
-		n := utf8.RuneCountInString(run)
-		if n <= maxBlanks {
-			continue
-		}
-		with := ""
-		if strings.ContainsAny(run, "\n\r\v\f\u0085\u2028\u2029") {
-			with = " and line ends"
-		}
-		fmt.Fprintf(&b, "%s[%d blanks%s]", strconv.Quote(s[last:at[0]]), n, with)
-		last = at[1]
-	}
-	b.WriteString(strconv.Quote(s[last:]))
-	return blankSigns.Replace(b.String())
 }

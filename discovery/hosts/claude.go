@@ -26,7 +26,8 @@ var claudeCode = &config.Host{
 	Settings: claudeSettings,
 	Rules: func(r *config.Reader) config.Rules {
 		c := newClaude(r)
-		rules := config.Rules{Denied: c.denied, Approved: c.approved, Tools: c.toolRules, Groups: c.groups}
+		rules := config.Rules{Denied: c.denied, Approved: c.approved, Tools: c.toolRules, Groups: c.groups,
+			Denying: c.denying()}
 		rules.Off = func(name string) (by config.Source, off bool) {
 			by, off = c.disabled[name]
 			return by, off
@@ -104,6 +105,18 @@ func (c *claude) withheld(e *config.Entry, managed bool) config.Refusal {
 	}
 	return config.Refuse("Claude Code's settings don't allow it: it is not in allowedMcpServers of "+
 		c.allowedIn.String(), "add it there to use it")
+}
+
+// denying returns the files that withheld goes by. Where there is an allow list, any file of
+// settings may add to it.
+func (c *claude) denying() (files []string) {
+	if c.allowedIn != nil {
+		return c.r.RuleFiles("Claude Code")
+	}
+	for _, d := range c.denials {
+		files = append(files, d.source.Path)
+	}
+	return files
 }
 
 // allows reports whether the allow list has a server. Names count only while the list has no rule

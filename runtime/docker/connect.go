@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // dialTimeout bounds one attempt to reach one endpoint, and the engine's answer to what it is.
@@ -67,7 +68,11 @@ const nextInstall = "install docker and set it up rootless (dockerd-rootless-set
 func (d *Driver) look(ctx context.Context) (*connection, error) {
 	f, err := d.endpoints()
 	if err != nil {
-		return nil, d.Unavailable("", err, "check DOCKER_CONTEXT, and: docker context ls")
+		next := "check DOCKER_CONTEXT, and: docker context ls"
+		if bad := (*trust.Error)(nil); errors.As(err, &bad) {
+			next = bad.Hint()
+		}
+		return nil, d.Unavailable("", err, next)
 	}
 	var passed []string
 	next := nextInstall

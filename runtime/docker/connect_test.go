@@ -140,6 +140,34 @@ func TestBadContexts(t *testing.T) {
 	}
 }
 
+// TestExposedSettings: what others could have written into docker's files chooses no engine, and the
+// command that mends it is told.
+func TestExposedSettings(t *testing.T) {
+	for _, exposed := range []string{"config.json", "contexts/meta"} {
+		t.Run(exposed, func(t *testing.T) {
+			home := alone(t)
+			dir := filepath.Join(home, ".docker")
+			write(t, filepath.Join(dir, "config.json"), `{"currentContext": "there"}`)
+			writeContext(t, dir, "there", `{"Name":"there","Endpoints":{"docker":{"Host":"unix:///none"}}}`)
+			path := filepath.Join(dir, filepath.FromSlash(exposed))
+			if err := os.Chmod(path, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			d := New(Config{})
+			defer d.Close()
+			_, err := d.Facts(t.Context())
+			var un *runtime.UnavailableError
+			if !errors.As(err, &un) || !strings.Contains(err.Error(), path+" can be written to by everybody") ||
+				!strings.Contains(un.Hint(), "chmod o-w "+path) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := d.settings.login(t.Context(), "docker.io"); (err != nil) != (exposed == "config.json") {
+				t.Errorf("its logins: %v", err)
+			}
+		})
+	}
+}
+
 // with is info with some of it changed.
 func with(info map[string]any, kv ...any) map[string]any {
 	for i := 0; i < len(kv); i += 2 {

@@ -100,12 +100,22 @@ var machines = []string{
 	".lima/docker/sock/docker.sock", // Lima's template
 }
 
+// below reports whether a path is below a directory once links are resolved.
+func below(dir, path string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	path, err = filepath.EvalSymlinks(path)
+	return err == nil && strings.HasPrefix(path, dir+string(filepath.Separator))
+}
+
 // sockets returns those of this machine that are there, the rootless ones first.
 func (d *Driver) sockets(home string) []endpoint {
 	var all []endpoint
 	add := func(path string, vm bool, refused error) {
 		if p, ok := d.FindSocket(path, refused); ok {
-			p.VM = vm
+			p.VM = vm && below(home, path) // a link may lead to this machine's own socket
 			all = append(all, endpoint{Endpoint: p})
 		}
 	}

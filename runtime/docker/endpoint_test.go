@@ -80,3 +80,51 @@ func TestForeignSockets(t *testing.T) {
 		})
 	}
 }
+
+// TestMachineByItsSocket: an engine with root's rights isn't one in a virtual machine because of
+// where its socket lies, nor by a link there.
+func TestMachineByItsSocket(t *testing.T) {
+	ours, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		t.Skip("this machine's kernel isn't known: ", err)
+	}
+	for _, tt := range []struct {
+		name, kernel string
+		link         bool // the socket is a link to one elsewhere
+		accepted     bool
+	}{
+		{"a link elsewhere", "6.6.32-linuxkit", true, false},
+		{"this machine's kernel", strings.TrimSpace(string(ours)), false, false},
+		{"another kernel", "6.6.32-linuxkit", false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			home := alone(t)
+			f := newFake()
+			f.info = with(dockerInfo(false, "2"), "KernelVersion", tt.kernel)
+			dir := filepath.Join(home, ".colima", "default")
+			if tt.link {
+				elsewhere := t.TempDir()
+				if err := errors.Join(os.MkdirAll(filepath.Dir(dir), 0o700), os.Symlink(elsewhere, dir)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := &http.Server{Handler: f}
+			go s.Serve(listenUnix(t, dir))
+			t.Cleanup(func() { s.Close() })
+			d := New(Config{})
+			defer d.Close()
+			all := d.sockets(home)
+			i := slices.IndexFunc(all, func(e endpoint) bool { return strings.Contains(e.URL, ".colima") })
+			if i < 0 {
+				t.Fatalf("it isn't among %v", all)
+			}
+			c, err := d.try(t.Context(), all[i])
+			if (err == nil) != tt.accepted {
+				t.Errorf("got %v", err)
+			}
+			if err == nil {
+				c.Close()
+			}
+		})
+	}
+}

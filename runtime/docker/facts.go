@@ -19,6 +19,7 @@ const noClock = "docker has no clock of its own that ends a container which is t
 // facts reads docker's own account.
 func facts(info system.Info, e endpoint, api string) runtime.Facts {
 	options := securityOptions(info.SecurityOptions)
+	e.VM = e.VM && runtime.OtherKernel(info.KernelVersion)
 	local := strings.HasPrefix(e.URL, "unix:") || strings.HasPrefix(e.URL, "npipe:")
 	f := runtime.Facts{
 		Engine:        "docker",

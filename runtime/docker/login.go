@@ -3,12 +3,15 @@ package docker
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"time"
 
 	"github.com/docker/docker/api/types/registry"
 	"go.podman.io/image/v5/pkg/docker/config"
 	"go.podman.io/image/v5/types"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // loginPatience bounds a store of logins, which may ask the user something.
@@ -20,13 +23,17 @@ func (s settings) login(ctx context.Context, domain string) (string, error) {
 	if s.dir == "" {
 		return "", nil
 	}
+	path := filepath.Join(s.dir, "config.json")
+	if err := trust.System().File(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
 	type answer struct {
 		login types.DockerAuthConfig
 		err   error
 	}
 	answers := make(chan answer, 1)
 	go func() { // ends with the store's program
-		file := &types.SystemContext{DockerCompatAuthFilePath: filepath.Join(s.dir, "config.json")}
+		file := &types.SystemContext{DockerCompatAuthFilePath: path}
 		l, err := config.GetCredentials(file, domain)
 		answers <- answer{l, err}
 	}()

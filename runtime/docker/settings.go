@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // maxFile bounds what is read of docker's own files.
@@ -98,7 +99,12 @@ func (s settings) contextEndpoint(name string) (endpoint, error) {
 	return e, nil
 }
 
+// readJSON reads one of docker's files, which say what engine is asked and what program has logins:
+// only the user and root may have written it.
 func readJSON(path string, v any) error {
+	if err := trust.System().File(path); err != nil {
+		return err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (e *Engine[C]) Rootful(endpoint, instead string) error {
 // Endpoint is a place where an engine's API may be had.
 type Endpoint struct {
 	URL     string
-	VM      bool  // in a virtual machine of the engine's own, which is the wall, rootful inside or not
+	VM      bool  // said to be in a virtual machine, which is the wall, rootful inside or not
 	Refused error // why it is not used, though it is there; nil for nothing
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containers/podman/v5/libpod/define"
+
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
@@ -41,6 +43,22 @@ func info(rootless bool, cgroups string, controllers ...string) map[string]any {
 			"ociRuntime":        map[string]any{"name": "crun"},
 		},
 		"version": map[string]any{"Version": "4.3.1"},
+	}
+}
+
+// TestListedAsMachine: an engine with this machine's kernel is in no virtual machine, whatever the
+// list of connections says.
+func TestListedAsMachine(t *testing.T) {
+	ours, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		t.Skip("this machine's kernel isn't known: ", err)
+	}
+	for kernel, want := range map[string]bool{strings.TrimSpace(string(ours)): false, "6.6.32-machine": true} {
+		about := &define.Info{Host: &define.HostInfo{Kernel: kernel}}
+		e := endpoint{Endpoint: engine.Endpoint{URL: "unix:///run/podman/podman.sock", VM: true}}
+		if f := facts(about, e, ""); f.Desktop != want || f.Remote != want {
+			t.Errorf("%s: %+v", kernel, f)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // facts reads podman's own account. Rootless podman enforces no limit on cgroup v1, and on v2 those
 // whose controller was delegated to the user.
 func facts(info *define.Info, e endpoint, api string) runtime.Facts {
+	e.VM = e.VM && runtime.OtherKernel(info.Host.Kernel)
 	f := runtime.Facts{
 		Engine:        "podman",
 		Version:       info.Version.Version,
@@ -61,6 +62,5 @@ func elsewhere(info *define.Info, e endpoint) bool {
 	if err == nil && info.Host.Hostname != "" && info.Host.Hostname != host {
 		return true
 	}
-	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	return err == nil && info.Host.Kernel != "" && info.Host.Kernel != strings.TrimSpace(string(kernel))
+	return runtime.OtherKernel(info.Host.Kernel)
 }

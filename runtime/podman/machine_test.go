@@ -142,7 +142,9 @@ func (v *vm) serve(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/_ping"):
 	case strings.HasSuffix(path, "/info"):
-		reply(http.StatusOK, info(false, "v2"))
+		about := info(false, "v2")
+		about["host"].(map[string]any)["kernel"] = "6.6.32-machine"
+		reply(http.StatusOK, about)
 	case strings.Contains(path, "/images/"):
 		reply(http.StatusNotFound, map[string]any{"message": "no such image", "response": http.StatusNotFound})
 	default:

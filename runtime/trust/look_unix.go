@@ -33,13 +33,14 @@ func look(path string) (Entry, error) {
 		e.Target, err = os.Readlink(path)
 	} else if e.Mode&0o022 != 0 && ofWindows(path) {
 		e.Mode &^= 0o022 // such a drive has no permissions, and shows all of them
+	} else if e.Mode&0o020 != 0 { // with an ACL these bits are what it lets any other user or group do
+		e.Writers, err = aclWriters(path)
 	}
 	return e, err
 }
 
-// private reports whether a group is the user's primary one, has its name, and has no other member
-// in it. A user's own group has another number than the user where groups were added before it was
-// made.
+// private reports whether a group is the user's primary one, has its name, and is no other user's.
+// Its number may be another than the user's.
 func private(gid int) bool {
 	if gid != os.Getegid() {
 		return false
@@ -48,16 +49,26 @@ func private(gid int) bool {
 	if err != nil {
 		return false
 	}
-	data, err := os.ReadFile("/etc/group")
+	groups, err := os.ReadFile("/etc/group")
 	if err != nil {
 		return false
 	}
-	return onlyMember(string(data), u.Username, gid)
+	users, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		return false
+	}
+	return onlyMember(string(groups), string(users), u.Username, gid)
 }
 
 // onlyMember reports whether a file such as /etc/group has a group of a user's name and this number
-// without other members.
-func onlyMember(groups, name string, gid int) bool {
+// without other members, and one such as /etc/passwd no other user whose primary group it is.
+func onlyMember(groups, users, name string, gid int) bool {
+	for line := range strings.Lines(users) {
+		f := strings.Split(strings.TrimSpace(line), ":")
+		if len(f) == 7 && f[0] != name && f[3] == strconv.Itoa(gid) {
+			return false
+		}
+	}
 	for line := range strings.Lines(groups) {
 		f := strings.Split(strings.TrimSpace(line), ":")
 		if len(f) == 4 && f[0] == name && f[2] == strconv.Itoa(gid) {

@@ -2,9 +2,9 @@
 // another in its place.
 //
 // It looks at the owner and the permission bits of the file and of each directory and symbolic link
-// on the way to it, as the kernel follows them. ACLs and mounts are not looked at. A directory with
-// the sticky bit, such as /tmp, is fine: only the owner of a file can replace it there. On Windows,
-// where owners and bits say little, every file is trusted.
+// on the way to it, as the kernel follows them, and on Linux at their POSIX ACLs. Mounts and other
+// ACLs are not looked at. A directory with the sticky bit, such as /tmp, is fine: only the owner of
+// a file can replace it there. On Windows, where owners and bits say little, every file is trusted.
 package trust
 
 import (
@@ -18,7 +18,7 @@ import (
 type Owners struct {
 	Self    int                              // the user's number
 	Look    func(path string) (Entry, error) // what is at path itself, where that is a symbolic link too
-	Private func(gid int) bool               // beside the group of the user's number: is it the user's alone?
+	Private func(gid int) bool               // is a group the user's alone? nil: none is
 }
 
 // Entry is what matters of a file.
@@ -26,6 +26,13 @@ type Entry struct {
 	Mode     fs.FileMode
 	UID, GID int
 	Target   string // of a symbolic link
+	Writers  []Writer
+}
+
+// A Writer is a user, or a group, that an ACL lets write beside the owner and the group of a file.
+type Writer struct {
+	Group bool
+	ID    int
 }
 
 // An Error says which file or directory is not to be trusted, why, and what a person can type.
@@ -58,6 +65,26 @@ func (o Owners) File(path string) error {
 		return &Error{path, "can be written to by everybody", e.chmod("o-w", path, o.Self)}
 	case e.Mode&0o020 != 0 && e.GID != 0 && !o.private(e.GID):
 		return &Error{path, fmt.Sprintf("can be written to by its group %d", e.GID), e.chmod("g-w", path, o.Self)}
+	}
+	if bad := o.byACL(e, path, ""); bad != nil {
+		return bad
+	}
+	return nil
+}
+
+// byACL returns who else an ACL lets write at path. what follows says what comes of it.
+func (o Owners) byACL(e Entry, path, what string) *Error {
+	for _, w := range e.Writers {
+		kind := "user"
+		switch {
+		case w.ID == 0 || !w.Group && w.ID == o.Self || w.Group && o.private(w.ID):
+			continue
+		case w.Group:
+			kind = "group"
+		}
+		who := fmt.Sprintf("%s:%d", kind, w.ID)
+		return &Error{path, fmt.Sprintf("can be written to by %s %d, as its ACL says%s", kind, w.ID, what),
+			e.command("setfacl -x "+who, path, o.Self)}
 	}
 	return nil
 }
@@ -157,22 +184,27 @@ func (o Owners) unsafe(e Entry, path string) *Error {
 		// Root has said who is in a group that may write to its directories.
 		why := fmt.Sprintf("can be written to by its group %d", e.GID) + replace
 		return &Error{path, why, e.chmod("g-w", path, o.Self)}
+	case e.UID != 0:
+		return o.byACL(e, path, replace)
 	}
 	return nil
 }
 
 // private reports whether the user is a group's only member. Most systems make such a group for
-// each user, with the user's number, and let it write to all that the user makes.
-func (o Owners) private(gid int) bool {
-	return gid == o.Self || o.Private != nil && o.Private(gid)
-}
+// each user and let it write to all that the user makes; others may have been added to it.
+func (o Owners) private(gid int) bool { return o.Private != nil && o.Private(gid) }
 
 // chmod returns the command that takes a permission away, for who may type it.
 func (e Entry) chmod(what, path string, self int) string {
+	return e.command("chmod "+what, path, self)
+}
+
+// command returns a command for a path, for who may type it.
+func (e Entry) command(command, path string, self int) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return !isPlain(r) }) {
 		path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
-	command := "chmod " + what + " " + path
+	command += " " + path
 	if e.UID != self {
 		command = "sudo " + command
 	}

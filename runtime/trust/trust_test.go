@@ -57,7 +57,7 @@ func TestWalk(t *testing.T) {
 		}
 		return e, nil
 	}
-	owners := Owners{Self: 1000, Look: look}
+	owners := Owners{Self: 1000, Look: look, Private: func(gid int) bool { return gid == 1000 }}
 	for _, tt := range []struct{ path, want string }{ // want is the place that the error names; empty for none
 		{"/run/docker.sock", ""},
 		{"/var/run/docker.sock", ""},
@@ -129,10 +129,15 @@ func TestFile(t *testing.T) {
 		"/h/link": {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "dots/f"},
 		"/h/dots": {Mode: fs.ModeDir | 0o775, UID: 1000, GID: 1000}, "/h/dots/f": {Mode: 0o664, UID: 1000,
 			GID: 1000},
-		"/h/lead": {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "/h2/f"},
-		"/h2":     {Mode: fs.ModeDir | 0o755, UID: 1001}, "/h2/f": {Mode: 0o644, UID: 1001},
+		"/h/lead":   {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "/h2/f"},
+		"/h/acl":    {Mode: 0o660, UID: 1000, GID: 1000, Writers: []Writer{{ID: 1001}}},
+		"/h/aclown": {Mode: 0o660, UID: 1000, GID: 1000, Writers: []Writer{{}, {ID: 1000}, {Group: true, ID: 1007}}},
+		"/h/aclg":   {Mode: 0o660, UID: 1000, GID: 1000, Writers: []Writer{{Group: true, ID: 50}}},
+		"/h/acldir": {Mode: fs.ModeDir | 0o770, UID: 1000, GID: 1000, Writers: []Writer{{ID: 1001}}}, "/h/acldir/f": {
+			Mode: 0o600, UID: 1000},
+		"/h2": {Mode: fs.ModeDir | 0o755, UID: 1001}, "/h2/f": {Mode: 0o644, UID: 1001},
 	}
-	owners := Owners{Self: 1000, Private: func(gid int) bool { return gid == 1007 },
+	owners := Owners{Self: 1000, Private: func(gid int) bool { return gid == 1000 || gid == 1007 },
 		Look: func(path string) (Entry, error) {
 			if e, ok := files[path]; ok {
 				return e, nil
@@ -142,6 +147,10 @@ func TestFile(t *testing.T) {
 	for _, tt := range []struct{ path, why, fix string }{
 		{"/h/mine", "", ""}, {"/h/umask2", "", ""}, {"/h/own", "", ""}, {"/etc/f", "", ""}, {"/etc/wheel", "",
 			""}, {"/h/link", "", ""},
+		{"/h/aclown", "", ""},
+		{"/h/acl", "/h/acl can be written to by user 1001, as its ACL says", "setfacl -x user:1001 /h/acl"},
+		{"/h/aclg", "/h/aclg can be written to by group 50, as its ACL says", "setfacl -x group:50 /h/aclg"},
+		{"/h/acldir/f", "/h/acldir can be written to by user 1001, as its ACL says: another", "setfacl -x user:1001"},
 		{"/h/staff", "/h/staff can be written to by its group 50", "chmod g-w /h/staff"},
 		{"/h/all", "/h/all can be written to by everybody", "chmod o-w /h/all"},
 		{"/h/theirs", "/h/theirs belongs to user 1001", "copy it"},
@@ -166,6 +175,16 @@ func TestFile(t *testing.T) {
 		if got := owners.Foreign(path); got != want {
 			t.Errorf("%s is another's: %v, want %v", path, got, want)
 		}
+	}
+}
+
+// TestSharedGroup: a group of the user's number counts as shared once another is in it.
+func TestSharedGroup(t *testing.T) {
+	files := map[string]Entry{"/": {Mode: fs.ModeDir | 0o755}, "/f": {Mode: 0o664, UID: 1000, GID: 1000}}
+	owners := Owners{Self: 1000, Private: func(int) bool { return false },
+		Look: func(path string) (Entry, error) { return files[path], nil }}
+	if err := owners.File("/f"); err == nil || !strings.Contains(err.Error(), "its group 1000") {
+		t.Errorf("got %v", err)
 	}
 }
 
