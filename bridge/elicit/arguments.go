@@ -17,7 +17,8 @@ const maxShownArguments = 4000
 var shownValues = []int{maxShownArguments, 1000, 200, 40}
 
 // showArguments returns the arguments of a call on one line, and whether that is the whole of them.
-// Long names and values are cut. The code chooses only what is quoted. hide is called for each text.
+// Long names and values are cut. The code chooses only what is quoted. hide is called for each
+// text.
 func showArguments(args json.RawMessage, hide func(string) string) (line string, whole bool) {
 	left := 0
 	for _, each := range shownValues {

@@ -26,8 +26,8 @@ type Request struct {
 	after  []func()
 }
 
-// Order gives the request the next Turn, unless it is refused. It is called by Accept, which returns
-// a handler then. When the request is over, its turn has passed.
+// Order gives the request the next Turn, unless it is refused. It is called by Accept, which
+// returns a handler then. When the request is over, its turn has passed.
 func (r *Request) Order() {
 	if r.Refused {
 		return
@@ -66,8 +66,8 @@ func (t Turn) Pass() {
 	}
 }
 
-// Afterwards runs do once the answer is written, in a batch that of all its requests, or the request
-// is over without one. It is called by the handler, on its own goroutine.
+// Afterwards runs do once the answer is written, in a batch that of all its requests, or the
+// request is over without one. It is called by the handler, on its own goroutine.
 func (r *Request) Afterwards(do func()) { r.after = append(r.after, do) }
 
 // Answer answers the request. It is called by Accept, which returns nil then.
@@ -95,8 +95,8 @@ func (r *Request) encode(result any, err error) *Message {
 	return m
 }
 
-// reply sends the answer that encode returns. No more than maxEncoded are encoded at a time, so that
-// a peer that doesn't read can't fill the memory with answers.
+// reply sends the answer that encode returns. No more than maxEncoded are encoded at a time, so
+// that a peer that doesn't read can't fill the memory with answers.
 func (c *Conn) reply(encode func() *Message) {
 	c.encoded <- struct{}{}
 	defer func() { <-c.encoded }()

@@ -193,7 +193,8 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 
 var errUnanswered = errors.New("there was no answer; run it at a terminal")
 
-// confirmParties asks on the terminal what a login has to ask. What is typed ahead stays with stdin.
+// confirmParties asks on the terminal what a login has to ask. What is typed ahead stays with
+// stdin.
 func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
 	yes, answered, err := a.ask(ctx, p.Question()+"\nGo on? [y/N] ")
 	if err == nil && !answered {

@@ -140,8 +140,8 @@ func TestBadContexts(t *testing.T) {
 	}
 }
 
-// TestExposedSettings: what others could have written into docker's files chooses no engine, and the
-// command that mends it is told.
+// TestExposedSettings: what others could have written into docker's files chooses no engine, and
+// the command that mends it is told.
 func TestExposedSettings(t *testing.T) {
 	for _, exposed := range []string{"config.json", "contexts/meta"} {
 		t.Run(exposed, func(t *testing.T) {

@@ -300,7 +300,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestLoginInTheClear: an index of https doesn't get its login sent over http by a link on its page.
+// TestLoginInTheClear: an index of https doesn't get its login sent over http by a link on its
+// page.
 func TestLoginInTheClear(t *testing.T) {
 	page := `<a href="http://i.example/f/` + exampleFile + `">x</a> <a href="HTTPS://i.example/f/x.whl">y</a>`
 	c := &Cache{Index: "https://user:secret@i.example/simple", Client: &http.Client{Transport: answering(page)}}

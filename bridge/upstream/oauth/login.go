@@ -99,8 +99,8 @@ func (l Login) scope(a *authority) string {
 }
 
 // listen opens the port that the browser is sent to (RFC 8252, 7.3). A client that was registered
-// by hand for a port has, by the hosts' habit, localhost in its redirect URI. A browser may take that
-// for either loopback address, so both are opened where there are two.
+// by hand for a port has, by the hosts' habit, localhost in its redirect URI. A browser may take
+// that for either loopback address, so both are opened where there are two.
 func listen(o discovery.OAuth) (all []net.Listener, redirect string, err error) {
 	port := strconv.Itoa(o.CallbackPort)
 	addresses, host := []string{"127.0.0.1"}, "127.0.0.1"

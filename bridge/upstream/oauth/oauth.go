@@ -10,8 +10,8 @@
 // The servers it speaks to are not trusted: every answer is bounded, no redirection is followed,
 // and no secret is in an error. A code goes to the token endpoint of the issuer that the server
 // names. What page the browser ends at can't be seen from here: a server can begin a login at its
-// own issuer and lead the user on to another, whose code then goes to the first. So the user is told
-// where the code goes, and asked where it goes to another origin than the page's, or where the
+// own issuer and lead the user on to another, whose code then goes to the first. So the user is
+// told where the code goes, and asked where it goes to another origin than the page's, or where the
 // entry has a client of its own and doesn't name the issuer's metadata.
 package oauth
 

@@ -73,10 +73,10 @@ func (p Parties) Question() string {
 	return strings.Join(q, "\n")
 }
 
-// agreed returns nil if the user needn't be asked, or has said yes. A server may have the user agree
-// at one authorization server, which the user trusts, and have the code and its verifier sent to
-// another, which could then act as the user at the first. Where the first knows the entry's client, it
-// may not even ask the user again.
+// agreed returns nil if the user needn't be asked, or has said yes. A server may have the user
+// agree at one authorization server, which the user trusts, and have the code and its verifier sent
+// to another, which could then act as the user at the first. Where the first knows the entry's
+// client, it may not even ask the user again.
 func (l Login) agreed(ctx context.Context, p Parties) error {
 	if p.Question() == "" {
 		return nil
