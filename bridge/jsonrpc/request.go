@@ -170,10 +170,13 @@ func (c *Conn) leave(r *Request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.serving, string(r.ID))
+	if c.serving[string(r.ID)] == r {
+		delete(c.serving, string(r.ID))
+	}
 }
 
-// cancelled ends the request that the parameters of a cancel name, if it is under way.
+// cancelled ends the request that the parameters of a cancel name, if it is under way. It gets no
+// answer, so that its id is free.
 func (c *Conn) cancelled(params json.RawMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
@@ -182,6 +185,7 @@ func (c *Conn) cancelled(params json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r := c.serving[string(p.ID)]; r != nil {
+		delete(c.serving, string(p.ID))
 		r.cancel(ErrCancelled)
 	}
 }

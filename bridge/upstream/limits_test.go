@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -167,21 +168,21 @@ func TestRest(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the timer fires in the moment in which the session is used
-		ended := false
-		r := &idleTimer{after: time.Minute, end: func() { ended = true }}
+		var ended atomic.Bool
+		r := &idleTimer{after: time.Minute, end: func() { ended.Store(true) }}
 		defer r.stop()
 		r.begin()
 		time.Sleep(time.Minute - time.Nanosecond)
 		r.use()()
-		if r.look(); ended {
+		if r.look(); ended.Load() {
 			t.Error("it ended though it was just used")
 		}
 		time.Sleep(time.Minute - time.Nanosecond)
-		if synctest.Wait(); ended {
+		if synctest.Wait(); ended.Load() {
 			t.Error("it ended too early")
 		}
 		time.Sleep(time.Nanosecond)
-		if synctest.Wait(); !ended {
+		if synctest.Wait(); !ended.Load() {
 			t.Error("it didn't end")
 		}
 	})
