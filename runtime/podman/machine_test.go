@@ -181,9 +181,6 @@ func TestMachineAtRest(t *testing.T) {
 	if !errors.As(err, &un) || !un.Dormant || un.Hint() != "run: podman machine start dev" {
 		t.Fatalf("got %v; want it dormant with a hint", err)
 	}
-	impatient, giveUp := context.WithCancel(t.Context())
-	gaveUp := make(chan error, 1)
-	go func() { gaveUp <- d.Start(impatient, nil) }()
 	var mu sync.Mutex
 	var lines []string
 	var wg sync.WaitGroup
@@ -192,18 +189,22 @@ func TestMachineAtRest(t *testing.T) {
 			if err := d.Start(t.Context(), func(line string) {
 				mu.Lock()
 				defer mu.Unlock()
-				lines = append(lines,
-					line)
+				lines = append(lines, line)
 			}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+	if start := <-v.events; start != "machine start dev" { // for one of the four, who is told
+		t.Errorf("podman was asked to %s", start)
+	}
+	impatient, giveUp := context.WithCancel(t.Context())
 	giveUp()
-	if err := <-gaveUp; err != nil && !errors.Is(err, context.Canceled) {
+	if err := d.Start(impatient, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("who gave up got %v", err)
 	}
-	v.expect("machine start dev", "ok")
+	v.up()
+	fmt.Fprintln(v.answers, "ok")
 	wg.Wait()
 	mu.Lock()
 	if !slices.Contains(lines, "done: start") {
