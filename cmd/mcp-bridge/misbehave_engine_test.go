@@ -37,7 +37,7 @@ await ask("leaves", "echo", text="again")
 			"leaves again\n", "good meanwhile\n",
 			"garbage ToolError server \"garbage\": starting it: it did not answer within 10s",
 			"dead ToolError server \"dead\": starting it: it ended by itself (exit status 9)",
-			"flood ToolError server \"flood\": starting it: it sent a line of more than 33554432 bytes")
+			"flood ToolError server \"flood\": starting it: it sent a line of more than 16777216 bytes")
 		if got.IsError || strings.Contains(got.Text, "no license") {
 			t.Errorf("error %v: %s", got.IsError, got.Text)
 		}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -47,7 +48,8 @@ func TestReapDirs(t *testing.T) {
 }
 
 // TestReapAfterBothWereKilled: what a bridge and its watchdog leave that were killed one right
-// after the other, doctor --reap removes.
+// after the other, doctor --reap removes; the sign that the record of approvals is old, the
+// next bridge that runs code.
 func TestReapAfterBothWereKilled(t *testing.T) {
 	needTime(t)
 	needEngine(t)
@@ -64,10 +66,14 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 		t.Error("it was killed and ended well")
 	}
 	<-c.ended
-	var dirs []string
+	var dirs, doors []string
 	for _, d := range runtimeDirs(t) { // other bridges of this user may come and go
 		o, _ := runtime.OwnerNamed(filepath.Base(d), runtime.Self())
-		if !slices.Contains(before, d) && o.PID == pid {
+		switch {
+		case slices.Contains(before, d) || o.PID != pid:
+		case approvals.IsDoor(d):
+			doors = append(doors, d)
+		default:
 			dirs = append(dirs, d)
 		}
 	}
@@ -90,6 +96,15 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 			t.Errorf("%s is still there", d)
 		}
 		within(t, "nothing listens in "+d, func() bool { return len(processes(d+"/podman.sock")) == 0 })
+	}
+	if len(doors) != 1 || slices.ContainsFunc(said.Directories, func(l leftDir) bool { return l.Path == doors[0] }) {
+		t.Fatalf("doors %v, reaped %v", doors, said.Directories)
+	}
+	next := command(t, nil)
+	next.Env = cmd.Env
+	serve(t, next).python("print(1)", nil) // before which the record is written
+	if _, err := os.Stat(doors[0]); !os.IsNotExist(err) {
+		t.Errorf("the next bridge leaves %s: %v", doors[0], err)
 	}
 	within(t, "no container is left", func() bool {
 		return len(containersOf(t,

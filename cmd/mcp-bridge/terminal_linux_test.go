@@ -108,13 +108,15 @@ func TestServeOnATerminal(t *testing.T) {
 
 // A replier is the screen of a user who answers each question once it is there.
 type replier struct {
-	bytes.Buffer
+	shown    bytes.Buffer // not embedded: its ReadFrom would show what is copied without an answer
 	keyboard io.Writer
 	answer   string
 }
 
+func (r *replier) String() string { return r.shown.String() }
+
 func (r *replier) Write(p []byte) (int, error) {
-	n, err := r.Buffer.Write(p)
+	n, err := r.shown.Write(p)
 	if strings.HasSuffix(r.String(), "[y/N] ") {
 		_, err = io.WriteString(r.keyboard, r.answer)
 	}
