@@ -97,18 +97,20 @@ func TestReapAfterBothWereKilled(t *testing.T) {
 		}
 		within(t, "nothing listens in "+d, func() bool { return len(processes(d+"/podman.sock")) == 0 })
 	}
-	if len(doors) != 1 || slices.ContainsFunc(said.Directories, func(l leftDir) bool { return l.Path == doors[0] }) {
-		t.Fatalf("doors %v, reaped %v", doors, said.Directories)
+	if len(doors) != 1 || slices.Contains(said.Directories, leftDir{doors[0], pid}) {
+		t.Fatalf("the signs are %v, and of these was reaped %v", doors, said.Directories)
 	}
 	next := command(t, nil)
 	next.Env = cmd.Env
-	serve(t, next).python("print(1)", nil) // before which the record is written
+	// The record is written before the first run.
+	if got := serve(t, next).python("print(1)", nil); got.IsError {
+		t.Errorf("the next bridge: %+v", got)
+	}
 	if _, err := os.Stat(doors[0]); !os.IsNotExist(err) {
 		t.Errorf("the next bridge leaves %s: %v", doors[0], err)
 	}
 	within(t, "no container is left", func() bool {
-		return len(containersOf(t,
-			[]int{pid}))+len(monitorsOf([]int{pid})) == 0
+		return len(containersOf(t, []int{pid}))+len(monitorsOf([]int{pid})) == 0
 	})
 }
 

@@ -99,6 +99,13 @@ func newVM(t *testing.T) *vm {
 // expect waits for what the stand-in is asked next, does it, and has it answered.
 func (v *vm) expect(want, answer string) {
 	v.t.Helper()
+	v.asked(want)
+	v.answer(want, answer)
+}
+
+// asked waits for what the stand-in is asked next, which stays unanswered.
+func (v *vm) asked(want string) {
+	v.t.Helper()
 	select {
 	case got := <-v.events:
 		if got != want {
@@ -107,7 +114,11 @@ func (v *vm) expect(want, answer string) {
 	case <-time.After(time.Minute):
 		v.t.Fatalf("podman was not asked to %s", want)
 	}
-	if strings.Contains(want, "start") {
+}
+
+// answer does what the stand-in was asked, and has it answered.
+func (v *vm) answer(command, answer string) {
+	if strings.Contains(command, "start") {
 		v.up()
 	} else {
 		v.down()
@@ -195,16 +206,13 @@ func TestMachineAtRest(t *testing.T) {
 			}
 		})
 	}
-	if start := <-v.events; start != "machine start dev" { // for one of the four, who is told
-		t.Errorf("podman was asked to %s", start)
-	}
+	v.asked("machine start dev") // for one of the four, who is told
 	impatient, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if err := d.Start(impatient, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("who gave up got %v", err)
 	}
-	v.up()
-	fmt.Fprintln(v.answers, "ok")
+	v.answer("machine start dev", "ok")
 	wg.Wait()
 	mu.Lock()
 	if !slices.Contains(lines, "done: start") {
@@ -284,10 +292,7 @@ func TestIdleMachine(t *testing.T) {
 		t.Error("it was stopped under a run")
 	}
 	release()
-	stop := <-v.events // now it is stopped
-	if stop != "machine stop dev" {
-		t.Errorf("podman was asked to %s", stop)
-	}
+	v.asked("machine stop dev")
 	go use()
 	for waiting := false; !waiting; { // until the run waits for the stop
 		goruntime.Gosched()
@@ -295,8 +300,7 @@ func TestIdleMachine(t *testing.T) {
 		waiting = d.machine.users == 1
 		d.machine.mu.Unlock()
 	}
-	v.down()
-	fmt.Fprintln(v.answers, "ok")
+	v.answer("machine stop dev", "ok")
 	v.expect("machine start dev", "ok")
 	(<-awake)()
 	v.expect("machine stop dev", "ok")
