@@ -6,7 +6,9 @@ TAGS := $(shell cat scripts/build-tags)
 # Without a usable git there is no revision to put into the binary, and Go would refuse to build.
 VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false)
 FUZZTIME ?= 10s
-PREFIX ?= $(HOME)/.local
+# Root runs the program as another user, who can't look into root's home.
+ROOT := $(filter 0,$(shell id -u))
+PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
 .PHONY: help build install man completions release-check demo test test-all storms conformance hosts check setup third-party vulncheck fmt vet lint lint-setup unit python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
@@ -17,10 +19,10 @@ help: ## list these targets
 build: ## build bin/mcp-bridge
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -tags "$(TAGS)" -o bin/mcp-bridge ./cmd/mcp-bridge
 
-install: build ## build it and put it into ~/.local/bin; PREFIX=DIR for DIR/bin
+install: build ## build it and put it into ~/.local/bin, or /usr/local/bin for root; PREFIX=DIR for DIR/bin
 	mkdir -p "$(PREFIX)/bin"
 	install -m 755 bin/mcp-bridge "$(PREFIX)/bin/mcp-bridge"
-	@echo "installed: $(PREFIX)/bin/mcp-bridge; next: $(PREFIX)/bin/mcp-bridge doctor"
+	@echo "installed: $(PREFIX)/bin/mcp-bridge; next: $(if $(ROOT),scripts/as-user )$(PREFIX)/bin/mcp-bridge doctor"
 
 man: build ## write the manual pages into bin/man
 	bin/mcp-bridge man bin/man
@@ -35,7 +37,7 @@ release-check: ## make a release of this commit in a scratch directory, twice, a
 demo: ## from nothing to a run of real code over real servers
 	@scripts/demo
 
-test: ## the linters, the units, and the main job over real containers, servers and a client: at most 20 minutes
+test: ## the linters, the units, and the main job over real containers, servers and a client: some 25 minutes
 	@test/run
 
 test-all: ## that, and the other engines, storms, conformance, hosts and fuzz targets: about an hour
@@ -97,14 +99,14 @@ image: build ## get the default image or make one like it
 	@scripts/as-user bin/mcp-bridge image ensure
 
 wheels: ## make the environment data from PyPI's wheels, twice; skipped where PyPI can't be reached
-	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" go test -count=1 -run TestRealWheels -v -tags "$(TAGS)" ./runtime/wheels
+	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" go test -count=1 -run 'TestData$$|TestUV$$' -v -tags "$(TAGS)" ./runtime/environments
 
 guest: ## the guest's own tests in real containers; needs setup, build and image
 	@test/guest
 
 # Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
 OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
-	go test -race -count=1 -p 1 -timeout 30m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
+	go test -race -count=1 -p 1 -timeout 45m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
 
 engine: ## the main job over real rootless podman; needs setup, build, image, npm and servers
 	$(OVER_PODMAN) -short ./runtime/podman ./cmd/...

@@ -48,7 +48,7 @@ func (s *suite) command(servers map[string]server, env ...string) (*exec.Cmd, er
 	}
 	cmd := exec.Command(s.bridge) //nolint:gosec // what is measured
 	own := func(kv string) bool { return strings.HasPrefix(kv, "MCP_BRIDGE_") }
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), own), "MCP_BRIDGE_RUNTIME=podman",
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), own), "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_ENV=base",
 		"MCP_BRIDGE_CONFIG="+path, "XDG_STATE_HOME="+path+".state")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = s.dir
@@ -115,9 +115,18 @@ func (s *suite) exchange(ctx context.Context, code string) (time.Duration, error
 	return took, errors.Join(err, g.end(ctx))
 }
 
-// podmanRun runs python with print(1) in the same image, with flags that say what
-// runtime/podman/spec.go says by the API.
+// podmanRun runs python with print(1) in the same image.
 func (s *suite) podmanRun(ctx context.Context) (time.Duration, error) {
+	took, out, err := s.podmanCode(ctx, s.box.image, "print(1)")
+	if err == nil && out != "1\n" {
+		err = fmt.Errorf("it printed %q", out)
+	}
+	return took, err
+}
+
+// podmanCode runs code in an image, with flags that say what runtime/podman/spec.go says by the
+// API.
+func (s *suite) podmanCode(ctx context.Context, image, code string) (time.Duration, string, error) {
 	const flags = "run --rm -i --pull=never --network=none --read-only --read-only-tmpfs=false " +
 		"--user=65534:65534 --cap-drop=all --security-opt=no-new-privileges " +
 		"--env=PATH=/usr/local/bin:/usr/bin:/bin --no-hosts --ipc=none --uts=private --pid=private " +
@@ -128,17 +137,14 @@ func (s *suite) podmanRun(ctx context.Context) (time.Duration, error) {
 		argv = append(argv, "--tmpfs="+dir+":rw,nosuid,nodev,noexec,notmpcopyup,size=64m,mode=1777")
 	}
 	said := &tail{limit: 2 << 10}
-	argv = append(argv, s.box.image, "python3", "-I", "-B", "-c", "print(1)")
+	argv = append(argv, image, "python3", "-I", "-B", "-c", code)
 	cmd := exec.CommandContext(ctx, "podman", argv...) //nolint:gosec // a baseline
 	cmd.Stderr, cmd.Dir = said, s.dir
 	begin := time.Now()
 	out, err := cmd.Output()
 	took := time.Since(begin)
-	if err == nil && string(out) != "1\n" {
-		err = fmt.Errorf("it printed %q", out)
-	}
 	if err != nil {
-		return 0, fmt.Errorf("podman run: %w; %s", err, said)
+		return 0, "", fmt.Errorf("podman run: %w; %s", err, said)
 	}
-	return took, nil
+	return took, string(out), nil
 }

@@ -58,6 +58,7 @@ var parts = []struct {
 	{"g", "ten megabytes of output", (*suite).outputs},
 	{"h", "as many calls as can be made", (*suite).loads},
 	{"i", "memory", (*suite).memory},
+	{"j", "environments", (*suite).environments},
 	{"growth", "tools that no call uses", (*suite).growth},
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
+	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -119,6 +120,9 @@ type Config struct {
 	// argument for it.
 	Inputs *files.Inputs
 
+	// Packages chooses the packages that code can import; nil means Python's own modules alone.
+	Packages *packages.Chooser
+
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it
 	// can't be written.
 	Audit *audit.Log
@@ -163,6 +167,7 @@ type Bridge struct {
 
 	mu     sync.RWMutex // also of what latest says together with the upstreams
 	latest *catalog.Catalog
+	about  string // what run_python's description says of packages
 }
 
 // check returns what is wrong with the configuration.
@@ -307,12 +312,11 @@ func selfSaid(instance string) map[string]any {
 	return map[string]any{upstream.SelfCapability: map[string]any{"instance": instance}}
 }
 
-// offer puts run_python among the tools, or in the place of the one that is there.
-func (b *Bridge) offer(c *catalog.Catalog) { b.addTool(b.runTool(c), b.runPython) }
-
 // runTool returns run_python as it is listed.
 func (b *Bridge) runTool(c *catalog.Catalog) mcp.Tool {
-	t := c.RunTool(b.limits)
+	limits := b.limits
+	limits.Packages = b.about
+	t := c.RunTool(limits)
 	if b.structured {
 		mcp.WithOutputSchema[output.Outcome]()(&t)
 	}

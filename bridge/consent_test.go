@@ -181,6 +181,10 @@ func TestHeldServer(t *testing.T) {
 	if got := fmt.Sprint(listed); !strings.Contains(got, "it is not started before the user says yes") {
 		t.Errorf("it is listed as %s", got)
 	}
+	if want := fmt.Sprintf("can call %d MCP servers", len(b.Catalog().Servers())-1); !strings.Contains(
+		b.Catalog().ServersPrompt(), want) {
+		t.Errorf("the prompt doesn't say %q", want)
+	}
 	if strings.Contains(string(b.Catalog().InputSchema(b.limits)), "github") ||
 		strings.Contains(b.Catalog().Instructions(), "github") {
 		t.Error("its name is in the tool's definition")
@@ -199,7 +203,7 @@ func TestHeldServer(t *testing.T) {
 		{"runtime", "complete", `{"server":"github","name":"x","argument":"a"}`},
 	} {
 		if got := called(t, h, q.provider, q.tool, q.input); !strings.Contains(got,
-			"new since the bridge started") || !strings.Contains(got, "(mcp-bridge servers approve)") {
+			"new since the bridge started") || !strings.Contains(got, "(mcp-bridge servers approve,") {
 			t.Errorf("%s.%s: %s", q.provider, q.tool, got)
 		}
 	}

@@ -51,7 +51,7 @@ func (b *Bridge) host(
 	log := b.cfg.Log.With("run", id)
 	h := &host{
 		catalog: a.catalog, upstreams: b.cfg.Upstreams, asker: r.asker, clock: r.clock, progress: p,
-		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: auditor{b.cfg.Audit, log},
+		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: b.auditor(id, r.name()),
 		calls: a.calls, telemetry: b.telemetry, execution: e, login: b.cfg.Login,
 		logins: &logins{run: ctx, all: map[string]*login{}}, log: log,
 	}

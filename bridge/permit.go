@@ -75,7 +75,9 @@ func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server,
 	if d.Verdict != policy.Ask {
 		return nil
 	}
-	return p.consent.Allow(ctx, question(p.catalog, s.Name, t, args, d))
+	asked := question(p.catalog, s.Name, t, args, d)
+	asked.Asked = func() { r.Asked = true }
+	return p.consent.Allow(ctx, asked)
 }
 
 // question returns what the user is asked about a call.

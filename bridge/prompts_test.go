@@ -37,6 +37,7 @@ func TestPrompts(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, arguments, want string }{
 		{"servers", `{}`, "My Files!: `mcp_my_files_`"},
+		{"servers", `{}`, " MCP servers, if they start.\n"},
 		{"servers", `{}`, "linear (Cursor): remote servers are not supported yet"},
 		{"login", `{}`, `Remote servers: "far off". To log in`},
 		{"login", `{"server":"far off"}`, "mcp-bridge login 'far off'"},

@@ -15,13 +15,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
-// outcomeOK is the outcome of a call that has a result; others are the codes of their errors.
-const outcomeOK = "ok"
-
 // auditor records runs and calls. Its audit may be nil: then nothing is recorded.
 type auditor struct {
-	audit *audit.Log
-	log   *slog.Logger
+	audit  *audit.Log
+	client string // who has asked for the run
+	log    *slog.Logger
 }
 
 // ready returns why nothing may be done now, since it could not be recorded.
@@ -38,6 +36,7 @@ func (a auditor) record(ctx context.Context, r audit.Record, began time.Time) {
 	if a.audit == nil {
 		return
 	}
+	r.Client = a.client
 	r.TookMs = float64(time.Since(began).Microseconds()) / 1000
 	if err := a.audit.Record(ctx, r); err != nil {
 		a.log.Error("nothing more is run until this is recorded", "err", err)
@@ -55,7 +54,7 @@ func (a auditor) arguments(r *audit.Record, args json.RawMessage) {
 func (a auditor) ran(ctx context.Context, id string, raw json.RawMessage, o output.Outcome, began time.Time) {
 	r := audit.Record{
 		Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls),
-		ResultBytes: len(o.Stdout) + len(o.Stderr),
+		ResultBytes: len(o.Stdout) + len(o.Stderr), Environment: o.Environment,
 	}
 	a.arguments(&r, raw)
 	a.record(context.WithoutCancel(ctx), r, began)
@@ -103,7 +102,7 @@ func codeOf(err error) string {
 	var e *entrypoint.CallError
 	switch {
 	case err == nil:
-		return outcomeOK
+		return audit.OutcomeOK
 	case errors.As(err, &e):
 		return e.Code
 	}

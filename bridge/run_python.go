@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
@@ -53,7 +54,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	t.Total = time.Since(began)
 	o.Timed(t)
 	status = o.Status
-	b.auditor(b.cfg.Log.With("run", id)).ran(ctx, id, raw, o, began)
+	b.auditor(id, r.name()).ran(ctx, id, raw, o, began)
 	return o.Result(b.structured)
 }
 
@@ -71,9 +72,6 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	if err := b.unready(ctx); err != nil {
 		return output.Refused(id, output.StatusUnavailable, err)
 	}
-	if err := r.Turn().Wait(ctx); err != nil {
-		return b.failed(ctx, id, err)
-	}
 	req := sandboxRequest(id, a, p)
 	req.Queued, req.Progress = r.Turn().Pass, p.At
 	var inputs []sandbox.Input
@@ -85,7 +83,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		inputs, closeAll, unopened = b.open(a)
 		return inputs, unopened
 	}
-	res, err := b.execute(b.forwarding(ctx, r), req, a, r, p)
+	res, env, err := b.inEnvironment(b.forwarding(ctx, r), req, a, r, p)
 	t.Queued, t.Prepared, t.Started, t.Ran = res.Took.Queued, res.Took.Prepared, res.Took.Start, res.Took.Run
 	switch {
 	case unopened != nil:
@@ -96,6 +94,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	r.Afterwards(c.SaveNoted)
 	o := outcomeOf(id, a, res, int(b.limits.Output))
 	o.Calls = int(a.calls.Load())
+	b.packagesOf(ctx, &o, a, env, res)
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
 		if b.cfg.Files != nil {
@@ -134,8 +133,10 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	return res, err
 }
 
-// auditor returns what records runs and calls. What it can't record it says to log.
-func (b *Bridge) auditor(log *slog.Logger) auditor { return auditor{b.cfg.Audit, log} }
+// auditor returns what records the run id of a client and its calls.
+func (b *Bridge) auditor(id, client string) auditor {
+	return auditor{b.cfg.Audit, client, b.cfg.Log.With("run", id)}
+}
 
 // unready returns why no code may run, whatever the engine says: what it may call isn't known, or
 // what it does can't be recorded.
@@ -143,7 +144,7 @@ func (b *Bridge) unready(ctx context.Context) error {
 	if b.cfg.PolicyError != nil {
 		return b.cfg.PolicyError
 	}
-	return b.auditor(b.cfg.Log).ready(ctx)
+	return auditor{audit: b.cfg.Audit}.ready(ctx)
 }
 
 // sandboxRequest returns the run that a call asks for.
@@ -163,6 +164,8 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 	switch {
 	case ctx.Err() != nil:
 		return output.Refused(id, output.StatusCancelled, errors.New("the call was cancelled before the code ran"))
+	case errors.As(err, new(args.Error)):
+		return output.Refused(id, output.StatusInvalid, err)
 	case errors.As(err, new(*sandbox.QueueError)):
 		return output.Refused(id, output.StatusBusy, err)
 	}

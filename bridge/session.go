@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
@@ -44,6 +45,14 @@ type requestKey struct{}
 func requestOf(ctx context.Context) request {
 	r, _ := ctx.Value(requestKey{}).(request)
 	return r
+}
+
+// name returns what the client calls itself, or that there is a command in its place.
+func (r request) name() string {
+	if r.Request == nil {
+		return audit.Command
+	}
+	return r.Name
 }
 
 // links reports whether results may hold resource links.

@@ -189,7 +189,7 @@ func (s *telemetry) call(ctx context.Context) (
 			attribute.String("mcp_bridge.server", r.Server),
 			attribute.String("mcp_bridge.tool", r.Tool),
 			attribute.String("mcp_bridge.verdict", r.Verdict))
-		failing(span, r.Outcome, outcomeOK)
+		failing(span, r.Outcome, audit.OutcomeOK)
 		span.End()
 		by := metric.WithAttributes(attribute.String("server", r.Server), attribute.String("outcome", r.Outcome))
 		ctx := context.WithoutCancel(ctx)

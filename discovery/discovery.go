@@ -26,6 +26,8 @@ type (
 	Twin      = config.Twin
 	FilledIn  = config.FilledIn
 	Env       = config.Env
+	Secret    = config.Secret
+	Asked     = config.Asked
 	Source    = config.Source
 	Problem   = config.Problem
 	State     = config.State
@@ -61,6 +63,9 @@ const (
 // Listed is the scope of what ConfigPaths lists.
 const Listed = config.Listed
 
+// IsSecretName reports whether a secret may have this name.
+func IsSecretName(name string) bool { return config.IsSecretName(name) }
+
 // Hosts returns how many programs there are whose files are looked at, the bridge not counted.
 func Hosts() int { return len(hosts.All) - 1 }
 
@@ -84,6 +89,7 @@ type scan struct {
 	byName       map[string]int       // index in servers
 	byDefinition map[string]int       // by identity: index in servers of the first
 	held         map[[2]string]Source // host and name → the entry that this host uses and we can't
+	candidates   []Candidate          // nil: none are kept
 	refused      map[int]Server       // index in Problems → the entry that isn't used there
 }
 

@@ -27,6 +27,7 @@ func (s *scan) entry(f *config.File, g config.Group, m config.Member) {
 	if !bad.Refused() {
 		e.Name, e.Source, e.Plugin = m.Name, src, g.Plugin
 		e.Description = cmp.Or(e.Description, g.Description)
+		defer s.candidate(f, &e, shown)()
 		if tools := s.rules[cmp.Or(f.Host, src.Host)].Tools; tools != nil {
 			e.Tools.Rules = tools(&e)
 		}
@@ -83,6 +84,9 @@ func (s *scan) unwanted(e *config.Entry, unapproved config.Refusal) (State, conf
 	switch {
 	case e.Transport == Stdio && s.isSelf(e):
 		return Itself, s.ownEntry(e)
+	case e.Disabled && e.Source.Host == config.Own:
+		return Disabled, config.Refuse("it is disabled there",
+			`take "disabled": true, or "enabled": false, out of the entry to use it`)
 	case e.Disabled:
 		return Disabled, config.Refuse("it is disabled there", "enable it in "+e.Source.Host+" to use it")
 	}

@@ -3,12 +3,13 @@ package discovery
 import (
 	"errors"
 	"fmt"
-	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 	"io/fs"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 func TestEntry(t *testing.T) {
@@ -30,6 +31,7 @@ func TestEntry(t *testing.T) {
 		{"null", `null`, "", "it is null, not an object"},
 		{"an array", `["npx"]`, "", "it is an array, not an object"},
 		{"empty", `{}`, "", "it has no command"},
+		{"command misspelt", `{"comand": "x"}`, "", `it has no "command", but a comand`},
 		{"blank command", `{"command": " "}`, "", "it has no command"},
 		{"command a number", `{"command": 7}`, "", "its command is a number, not a string"},
 		{"command an array", `{"command": ["npx", "x"]}`, "", "its command is an array, not a string"},

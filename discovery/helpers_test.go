@@ -5,6 +5,41 @@ import (
 	"testing"
 )
 
+// TestOwnFiles: what isn't used of the bridge's own files has a next step that needs no host.
+func TestOwnFiles(t *testing.T) {
+	const dir = "/home/u/.config/mcp/servers"
+	for _, tt := range []struct{ name, file, data, problem, next string }{
+		{"disabled", "a.json", `{"command": "x", "disabled": true}`, "a: it is disabled there",
+			`take "disabled": true, or "enabled": false, out of the entry to use it`},
+		{"a command and a url", "a.json", `{"command": "x", "url": "https://x"}`, "a: it has a command and a url",
+			`take one of them out, or write which one counts: "type": "stdio" or "http"`},
+		{"jsonc", "a.jsonc", `{"command": "x"}`, notJSON, renameIt},
+		{"yaml", "a.yaml", "command: x", notJSON, renameIt},
+		{"no ending", "a", `{"command": "x"}`, notJSON, renameIt},
+		{"a page", "README.md", "x", "", ""},
+		{"a directory", "old/a.json", `{"command": "x"}`, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Scan(tree{dir + "/" + tt.file: tt.data}.fs(), linux())
+			var problems []string
+			if tt.problem == notJSON {
+				problems = []string{dir + "/" + tt.file + ": " + notJSON}
+			} else if tt.problem != "" {
+				problems = []string{tt.problem}
+			}
+			check(t, c, nil, problems)
+			if len(c.Problems) > 0 && c.Problems[0].Next != tt.next {
+				t.Errorf("next is %q, want %q", c.Problems[0].Next, tt.next)
+			}
+		})
+	}
+}
+
+const (
+	notJSON  = "it is not read: its name doesn't end in .json"
+	renameIt = "rename it; what is in it has to be JSON too"
+)
+
 // TestNameOfTheHelpers: a server can't have the name under which code reaches the bridge's own
 // helpers.
 func TestNameOfTheHelpers(t *testing.T) {

@@ -22,19 +22,7 @@ func TestHosts(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			about, files := archive(t, name)
-			env := linux("KEY=k", "TOKEN=t")
-			for _, line := range about[1:] {
-				switch key, value, _ := strings.Cut(line, ": "); key {
-				case "system":
-					env.Home, env.Dir, env.GOOS = `C:\Users\u`, `C:\w\p`, value
-				case "dir":
-					env.Dir = value
-				case "vars":
-					env.Getenv = getenv(strings.Fields(value)...)
-				default:
-					t.Errorf("line %q", line)
-				}
-			}
+			env := envOf(t, about)
 			lines := func(section string) []string {
 				text := strings.TrimSpace(files[section])
 				delete(files, section)
@@ -48,6 +36,25 @@ func TestHosts(t *testing.T) {
 			check(t, Scan(files.fs(), env), servers, problems)
 		})
 	}
+}
+
+// envOf returns the user of an archive, which has lines on what differs from the user of linux.
+func envOf(t *testing.T, about []string) Env {
+	t.Helper()
+	env := linux("KEY=k", "TOKEN=t")
+	for _, line := range about[1:] {
+		switch key, value, _ := strings.Cut(line, ": "); key {
+		case "system":
+			env.Home, env.Dir, env.GOOS = `C:\Users\u`, `C:\w\p`, value
+		case "dir":
+			env.Dir = value
+		case "vars":
+			env.Getenv = getenv(strings.Fields(value)...)
+		default:
+			t.Errorf("line %q", line)
+		}
+	}
+	return env
 }
 
 // rewrite replaces what is found in the files of an archive.

@@ -35,6 +35,8 @@ func TestIdentity(t *testing.T) {
 			field.Set(reflect.ValueOf([]Source{{Path: "/x"}}))
 		case OAuth:
 			field.Set(reflect.ValueOf(OAuth{Resource: "x"}))
+		case []Secret:
+			field.Set(reflect.ValueOf([]Secret{{Name: "x"}}))
 		case FilledIn:
 			field.Set(reflect.ValueOf(FilledIn{Env: map[string]string{"x": "y"}}))
 		case Filter:

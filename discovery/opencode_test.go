@@ -2,10 +2,11 @@ package discovery
 
 import (
 	"fmt"
-	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 // TestOpenCodeTools: tools and permission of OpenCode's files hide tools by the names that OpenCode

@@ -40,9 +40,10 @@ func TestAllHosts(t *testing.T) {
 // the parser's words.
 func TestSecrets(t *testing.T) {
 	files := allHosts(t)
+	advice := strings.NewReplacer("mcp-bridge secret set NAME", "", "${secret:NAME}", "")
 	look := func(c Catalog) {
 		for _, p := range c.Problems {
-			if strings.Contains(p.String(), "secret") {
+			if strings.Contains(advice.Replace(p.String()), "secret") {
 				t.Errorf("a problem tells a secret: %s", p)
 			}
 		}

@@ -45,10 +45,18 @@ var guestFiles embed.FS
 //go:embed boot.py
 var boot string
 
-// Boot returns the command of the container. It is the same for every run; it needs a python3 of
-// version 3.10 or newer.
-func Boot() []string {
-	return []string{"python3", "-I", "-B", "-c", boot}
+// Boot returns the command of the container, which needs a python3 of version 3.10 or newer. It is
+// the same for every run with the same packages; e is nil for the standard library alone.
+func Boot(e *Environment) []string {
+	command := []string{"python3", "-I", "-B", "-c", boot}
+	if e == nil {
+		return command
+	}
+	order, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	return append(command, string(order))
 }
 
 // Compiler returns a command that reads Source from its standard input and writes, in one line, the

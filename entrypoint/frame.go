@@ -57,6 +57,25 @@ type File struct {
 	Data string `json:"data"` // base64
 }
 
+// Environment says which packages of its image a container's code has, beside the standard library.
+type Environment struct {
+	Path string `json:"path"` // their directory, in which no .pth file is run
+
+	// Imports are the modules that the guest imports before it is ready. It leaves out those that
+	// fail. The limits, as in Options, hold while it imports; they are those of the runs to come.
+	Imports []string         `json:"imports,omitempty"`
+	Rlimits map[string]int64 `json:"rlimits,omitempty"`
+	Cores   int              `json:"cores,omitempty"`
+	Watch   Watch            `json:"watch,omitzero"`
+}
+
+// MaxImports bounds the modules that an Environment or the guest may name, MaxImport the bytes of
+// each name.
+const (
+	MaxImports = 32
+	MaxImport  = 100
+)
+
 // Options bound one run inside the guest. The host enforces its own bounds whatever the guest makes
 // of these. The first four are execbox's, and this guest leaves them to the host.
 type Options struct {
@@ -200,9 +219,11 @@ type FromGuest struct {
 	Seccomp  bool `json:"seccomp,omitempty"`  // the guest's own filter is in force
 	// Extra names what is in the container and was not asked for: mounts and devices of the host.
 	// Such a guest must not be used.
-	Extra []string `json:"extra,omitempty"`
+	Extra []string `json:"extra,omitzero"`
 
 	Note string `json:"note,omitempty"` // why it isn't, for a person
+
+	Failed []string `json:"failed,omitzero"` // those of Environment.Imports that could not be imported
 
 	// tool_call; of tool_cancel CallID
 	CallID   string          `json:"callId,omitempty"`
@@ -228,6 +249,7 @@ type FromGuest struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      *DoneError      `json:"error,omitempty"`
 	Wait       *Wait           `json:"wait,omitempty"`
+	Imported   []string        `json:"imported,omitzero"` // modules of the Environment, as the code says
 
 	// taken
 	// Bytes counts all tool_result and progress frames so far, line ends included, that the guest need

@@ -72,6 +72,10 @@ func LocalError(ref string) *ImageError {
 	}
 }
 
+// makeOne is what to do where no image can be pulled.
+const makeOne = "make an image from this machine's packages, which is used where neither MCP_BRIDGE_IMAGE nor " +
+	"MCP_BRIDGE_PULL=always is set: mcp-bridge image build"
+
 // pullFailures are what engines, registries and their libraries say, in lower case, and what it
 // means. The first that is found counts: what went wrong on this machine comes before what a
 // registry answers.
@@ -94,8 +98,7 @@ var pullFailures = []struct {
 		"no such image", "not found"}, "the registry has no such image", "check the name: MCP_BRIDGE_IMAGE"},
 	{[]string{"no such host", "connection refused", "dial tcp", "i/o timeout", "tls handshake",
 		"network is unreachable", "server misbehaving", "no route to host", "x509", "proxyconnect", "eof"},
-		"its registry can't be reached", "check the network and the proxy, or make an image from this machine's" +
-			" packages: mcp-bridge image build"},
+		"its registry can't be reached", "check the network and the proxy, or " + makeOne},
 }
 
 // PullError words an engine's refusal to pull ref.
@@ -110,6 +113,5 @@ func PullError(ref string, err error) *ImageError {
 		}
 	}
 	return &ImageError{Ref: ref, Err: errors.New(text),
-		Next: "check the name and the network, or make an image from this machine's packages: mcp-bridge image" +
-			" build"}
+		Next: "check the name and the network, or " + makeOne}
 }

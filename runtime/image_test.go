@@ -11,7 +11,7 @@ func TestPullError(t *testing.T) {
 	for _, tt := range []struct{ says, want, next string }{
 		{`initializing source docker://python:3.12-slim: pinging container registry registry-1.docker.io: Get ` +
 			`"https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host`, "can't be " +
-			"reached", "image build"},
+			"reached", "used where neither MCP_BRIDGE_IMAGE nor MCP_BRIDGE_PULL=always is set: mcp-bridge image build"},
 		{"Error response from daemon: Get \"https://registry-1.docker.io/v2/\": net/http: TLS handshake timeout",
 			"can't be reached", "network"},
 		{"writing blob: storing blob to file \"/var/tmp/storage1\": write /var/tmp/storage1: no space left on" +
@@ -23,7 +23,7 @@ func TestPullError(t *testing.T) {
 		{"reading manifest 9.99 in docker.io/library/python: manifest unknown", "no such image", "check the name"},
 		{"pull access denied for nobody/nothing, repository does not exist or may require 'docker login': denied:" +
 			" requested access to the resource is denied", "login", "log in"},
-		{"something new\n  and odd", "something new and odd", "check the name"},
+		{"something new\n  and odd", "something new and odd", "used where neither MCP_BRIDGE_IMAGE nor"},
 	} {
 		err := PullError("python:x", errors.New(tt.says))
 		if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Hint(), tt.next) {

@@ -38,6 +38,26 @@ type Driver interface {
 	// start or that the engine went away while it ran.
 	Run(ctx context.Context, s Spec, std Stdio) (Exit, error)
 
+	// AddLayer makes an image of a base and of files that are put onto it. It creates a container,
+	// copies the files into it without starting it, and commits it under the layer's name and labels.
+	// As that is the last step, an image with that name or those labels is whole. The container is
+	// gone when AddLayer returns, or later if the engine takes minutes to remove it; one that a dead
+	// bridge left is an Orphan. AddLayer reads the tar to its end, and its caller closes it. When ctx
+	// ends, AddLayer returns, and the image may exist or not. If the engine lacks the base, the error
+	// is an *ImageError.
+	AddLayer(ctx context.Context, l Layer) (Image, error)
+
+	// ListImages are the images that have the label, whatever its value.
+	ListImages(ctx context.Context, label string) ([]ListedImage, error)
+
+	// RemoveImage removes an image by id, with its names. It fails if a container uses the image, and
+	// succeeds if there is no such image.
+	RemoveImage(ctx context.Context, id string) error
+
+	// SaveImage writes an image as an archive that other engines load: an OCI layout if the engine can
+	// write one.
+	SaveImage(ctx context.Context, ref string, w io.Writer) error
+
 	// Orphans are the labelled containers, running or not, whose owner is dead, on this machine and
 	// boot as seen by owner. A container of a living owner is never one, nor one whose owner can't be
 	// told.

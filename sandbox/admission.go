@@ -20,6 +20,7 @@ const prepareMax = 20 * time.Minute
 // those in the queue is not used up: once admitted, they would wait for the same thing.
 type admission struct {
 	maxRuns, maxContainers int
+	standby                int           // warm guests that are kept, of all classes together
 	room                   int           // runs that may wait
 	patience               time.Duration // the longest that one waits
 
@@ -265,6 +266,8 @@ func (a *admission) giveBack(t *ticket) {
 		g.discard()
 	default:
 		a.warm[g.class] = slices.Insert(a.warm[g.class], 0, g)
+		a.keep(g)
+		return
 	}
 	a.grant()
 }

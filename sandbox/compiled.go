@@ -46,10 +46,10 @@ func (s *Sandbox) sourceFor(image string) []byte {
 // container of its own, if there is room for one at once. A try that fails is repeated after twice
 // as many guests.
 func (s *Sandbox) compileAhead(g *guest) {
-	if g.up.IsZero() || s.life.Err() != nil || !s.compileNow(g.class) {
+	image := g.machine.base.ID // an environment has the Python of its base
+	if g.up.IsZero() || s.life.Err() != nil || !s.compileNow(image, g.class) {
 		return
 	}
-	image := g.class.image
 	source, err := s.compile(image)
 	if err != nil {
 		s.log.Debug("the guest's source was not compiled ahead", "image", image, "err", err)
@@ -70,12 +70,12 @@ func (s *Sandbox) compileAhead(g *guest) {
 
 // compileNow counts a guest, and reports whether it is time to compile; there is room for the
 // container then.
-func (s *Sandbox) compileNow(k class) bool {
+func (s *Sandbox) compileNow(image string, k class) bool {
 	c := &s.compiled
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.image != k.image {
-		c.image, c.guests, c.failed, c.running, c.source = k.image, 0, 0, false, nil
+	if c.image != image {
+		c.image, c.guests, c.failed, c.running, c.source = image, 0, 0, false, nil
 	}
 	c.guests++
 	if c.running || c.source != nil || c.guests < compileAfter<<min(c.failed, maxDoublings) {

@@ -107,13 +107,13 @@ func (n *session) notStarted(e ending, stderr string) error {
 		return e.err // whatever words it uses
 	}
 	if why := unfit(e.exit, e.err, stderr); why != nil && !late {
-		return &UnfitError{Image: n.machine.image, Err: why, Next: "use an image with Python 3.10 or newer, such " +
-			"as python:3.12-slim: MCP_BRIDGE_IMAGE"}
+		return &UnfitError{Image: n.machine.image(), Err: why, Next: "use an image with Python 3.10 or newer, " +
+			"such as python:3.12-slim: MCP_BRIDGE_IMAGE"}
 	}
 	if e.err != nil && !late {
 		return e.err
 	}
-	start := &StartError{Image: n.machine.image.Ref, Exit: e.exit, Stderr: stderr}
+	start := &StartError{Image: n.machine.image().Ref, Exit: e.exit, Stderr: stderr}
 	if late {
 		start.Err = fmt.Errorf("it was not ready after %v", n.sandbox.cfg.StartTimeout)
 	}
@@ -137,7 +137,7 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 	case w.Killed == "processes":
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the "+
-			"limit (MCP_BRIDGE_PIDS).", n.sandbox.cfg.Limits.PIDs)
+			"limit (%s).", n.limits().PIDs, n.setting("PIDS"))
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
@@ -180,8 +180,8 @@ func (n *session) short(s string) string {
 }
 
 func (n *session) memoryMessage() string {
-	return fmt.Sprintf("The code ran out of memory: the limit is %d MiB (MCP_BRIDGE_MEMORY).",
-		n.sandbox.cfg.Limits.Memory>>20)
+	return fmt.Sprintf("The code ran out of memory: the limit is %d MiB (%s).", n.limits().Memory>>20,
+		n.setting("MEMORY"))
 }
 
 func wait(done *entrypoint.FromGuest) entrypoint.Wait {

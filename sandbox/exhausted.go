@@ -22,7 +22,7 @@ var isFork = regexp.MustCompile(`fork|Popen|subprocess`)
 // exhausted returns which limit of the run an exception came from, as a sentence; empty when from
 // none. The code can make it say so: it is a hint for who reads, and decides nothing.
 func (n *session) exhausted(e *Failure) string {
-	l := n.sandbox.cfg.Limits
+	l := n.limits()
 	switch {
 	case strings.Contains(e.Message, noSpace):
 		return fmt.Sprintf("The only places to write to are %s, in memory: write less, or remove what isn't "+
@@ -31,11 +31,11 @@ func (n *session) exhausted(e *Failure) string {
 		return fmt.Sprintf("A process may have %d files, pipes and sockets open at a time: close those that "+
 			"aren't needed.", l.NoFile)
 	case e.Type == "OSError" && strings.Contains(e.Message, noRoom):
-		return fmt.Sprintf("A run may use %s of memory (MCP_BRIDGE_MEMORY).", mib(l.Memory))
+		return fmt.Sprintf("A run may use %s of memory (%s).", mib(l.Memory), n.setting("MEMORY"))
 	case e.Type == "RuntimeError" && strings.Contains(e.Message, noClone),
 		e.Type == "BlockingIOError" && strings.Contains(e.Message, noFork) && isFork.MatchString(e.Traceback):
-		return fmt.Sprintf("A run may have %d processes and threads at a time (MCP_BRIDGE_PIDS): start fewer, "+
-			"or wait for some of them to end.", l.PIDs)
+		return fmt.Sprintf("A run may have %d processes and threads at a time (%s): start fewer, "+
+			"or wait for some of them to end.", l.PIDs, n.setting("PIDS"))
 	}
 	return ""
 }

@@ -43,7 +43,9 @@ type fleet struct {
 	slow     time.Duration // until it answers that
 	pings    int           // that guests got
 	alive    map[int]context.CancelFunc
-	idle     map[int]bool // ready, and without code
+	idle     map[int]bool   // ready, and without code
+	specs    []runtime.Spec // of the first 100 guests, in the order of their starts
+	unready  string         // guests that import this module ahead end before they are ready
 	ran      map[int]bool
 	most     int // alive at a time
 	starts   int
@@ -129,6 +131,9 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	f.mu.Lock()
 	f.starts++
 	id := f.starts
+	if len(f.specs) < 100 { // a test of what grows has more
+		f.specs = append(f.specs, spec)
+	}
 	if f.removed && spec.Image != f.image {
 		f.mu.Unlock()
 		return runtime.Exit{}, &runtime.ImageError{Ref: spec.Image, Err: errors.New("no such image"),
@@ -182,14 +187,15 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		return
 	}
 	f.mu.Lock()
-	took := f.startTime
+	took, ends := f.startTime, slices.Contains(importsAhead(spec), f.unready)
 	f.mu.Unlock()
-	if !sleep(ctx, took) {
+	if !sleep(ctx, took) || ends {
 		return
 	}
 	f.mu.Lock()
 	f.idle[id] = true
 	f.mu.Unlock()
+	defer f.set(func() { delete(f.idle, id) })
 	fmt.Fprintln(std.Stdout, ready)
 	code, hung, pinged := false, false, false
 	for {
@@ -242,14 +248,30 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","text":"%d %s"}`+"\n",
 				frame.ID, id, strings.TrimSpace(spec.Image+" "+tag))
 			took, _ := time.ParseDuration(length)
+			imported := "[]"
+			if names, ok := strings.CutPrefix(tag, "imports "); ok {
+				imported = names
+			}
 			go func() {
 				if sleep(ctx, took) {
 					fmt.Fprintf(std.Stdout,
-						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`+"\n", frame.ID)
+						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0},"imported":%s}`+"\n",
+						frame.ID, imported)
 				}
 			}()
 		}
 	}
+}
+
+// importsAhead returns the modules that a container's command asks for.
+func importsAhead(spec runtime.Spec) []string {
+	var e entrypoint.Environment
+	if len(spec.Command) == len(entrypoint.Boot(&e)) {
+		if err := json.Unmarshal([]byte(spec.Command[len(spec.Command)-1]), &e); err != nil {
+			panic(err)
+		}
+	}
+	return e.Imports
 }
 
 // sleep says whether d passed before ctx ended. It makes no timer that is due already: in a bubble

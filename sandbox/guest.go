@@ -18,6 +18,7 @@ type guest struct {
 	sandbox *Sandbox
 	machine machine
 	class   class
+	ahead   []string // modules that it was asked to import before it was ready
 	stdin   *entrypoint.Writer
 	frames  *entrypoint.Reader // for one goroutine at a time
 	hello   entrypoint.FromGuest
@@ -46,12 +47,14 @@ type guest struct {
 	ordered time.Time // when it was sent its run's execute, behind a ping; zero: it hasn't been
 }
 
-// startGuest asks for a container without waiting for anything. The caller has room for it from
-// admission, and must call discard, which gives that back.
-func (s *Sandbox) startGuest(m machine) *guest {
+// startGuest asks for a container without waiting for anything. Before it is ready it imports
+// modules ahead. The caller has room for it from admission, and must call discard, which gives that
+// back.
+func (s *Sandbox) startGuest(m machine, ahead []string) *guest {
 	g := &guest{
-		sandbox: s, machine: m, class: m.class(), begun: time.Now(), stderr: &runtime.Tail{Limit: stderrTail},
-		quiet: make(chan struct{}), gone: make(chan struct{}), pinging: make(chan struct{}, 1),
+		sandbox: s, machine: m, class: m.class(), ahead: ahead, begun: time.Now(),
+		stderr: &runtime.Tail{Limit: stderrTail},
+		quiet:  make(chan struct{}), gone: make(chan struct{}), pinging: make(chan struct{}, 1),
 	}
 	// No call's context: a guest may outlive the call that had it started, or have no call at all.
 	g.life, g.kill = context.WithCancelCause(context.Background())
@@ -70,14 +73,17 @@ func (s *Sandbox) startGuest(m machine) *guest {
 		defer close(g.gone)
 		std := runtime.Stdio{Stdin: stdinR, Stdout: stdoutW, Stderr: g.stderr, Ended: ended,
 			ExitUnneeded: g.unasked.Load}
-		g.exit, g.err = s.driver.Run(g.life, s.spec(m.image.ID), std)
+		spec := s.spec(m.image().ID)
+		spec.Command, spec.Limits = s.command(m, ahead), s.limits(m.env)
+		g.exit, g.err = s.driver.Run(g.life, spec, std)
 		// A driver whose context has ended says so, and nothing of its engine.
-		if g.err != nil && (g.life.Err() == nil || errors.As(g.err, new(*runtime.UnavailableError))) {
+		if g.err != nil && !m.lacks(g.err) &&
+			(g.life.Err() == nil || errors.As(g.err, new(*runtime.UnavailableError))) {
 			s.forget(m) // the next run looks at the engine again
 		}
 		ended()
 	}()
-	source := s.sourceFor(m.image.ID)
+	source := s.sourceFor(m.base.ID)
 	go func() { _, _ = g.stdinW.Write(source) }() // ends when the guest has read it, or is gone
 	return g
 }
@@ -102,7 +108,7 @@ func (g *guest) await(limit time.Duration) (bad int) {
 			return bad
 		case f.Protocol != entrypoint.Protocol:
 			g.kill(&UnfitError{
-				Image: g.machine.image,
+				Image: g.machine.image(),
 				Err: fmt.Errorf("the guest speaks version %d of the protocol, and this bridge %d", f.Protocol,
 					entrypoint.Protocol),
 				Next: "use another image, one that replaces none of the guest's modules",
@@ -115,7 +121,7 @@ func (g *guest) await(limit time.Duration) (bad int) {
 			}
 			if !f.Seccomp && !strongProfile(g.machine.facts) {
 				g.kill(&UnfitError{
-					Image: g.machine.image,
+					Image: g.machine.image(),
 					Err: fmt.Errorf("the guest can't filter system calls in it (%s), and here the engine's own filter "+
 						"is its default or none", f.Note),
 					Next: "use an image whose Python has ctypes, on x86_64 or aarch64, or leave MCP_BRIDGE_SECCOMP at " +

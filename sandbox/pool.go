@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -23,14 +24,21 @@ type class struct {
 	engine, endpoint, image string
 	ownUsers                bool
 	enforces                runtime.Enforced
+	limits                  runtime.Limits // of its environment
 }
 
 func (m machine) class() class {
-	return class{m.facts.Engine, m.facts.Endpoint, m.image.ID, m.facts.OwnUsers, m.facts.Enforces}
+	c := class{engine: m.facts.Engine, endpoint: m.facts.Endpoint, image: m.image().ID,
+		ownUsers: m.facts.OwnUsers, enforces: m.facts.Enforces}
+	if m.env != nil {
+		c.limits = m.env.Limits
+	}
+	return c
 }
 
 // pool keeps Config.Standby guests warm from the first run on, until there was none for
-// Config.StandbyIdle. The guests themselves are admission's.
+// Config.StandbyIdle. The guests themselves are admission's. Each environment that a run used
+// within that time has one guest, the most used first; that one has all that are left over.
 type pool struct {
 	sandbox *Sandbox
 	wake    chan struct{} // full when a guest was taken or lost
@@ -38,6 +46,8 @@ type pool struct {
 	mu       sync.Mutex
 	keeping  bool
 	used     time.Time // when a run last asked for a guest
+	kinds    []*kind   // the most used first
+	recent   []*kind   // of the last runs, oldest first
 	failures int       // starts that failed and guests that died, since one served a run or lived for provenAge
 	retry    time.Time // no start before that
 }
@@ -55,8 +65,8 @@ func (a *admission) pop(c class) *guest {
 	return nil
 }
 
-// keepWarm notes that a run asks for a guest, and has the pool refilled.
-func (p *pool) keepWarm() {
+// keepWarm records that a run in an environment asks for a guest, and refills the pool.
+func (p *pool) keepWarm(e *Environment) {
 	s := p.sandbox
 	if s.cfg.Standby == 0 {
 		return
@@ -64,6 +74,7 @@ func (p *pool) keepWarm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used = time.Now()
+	p.use(e)
 	if !p.keeping && s.enter() == nil {
 		p.keeping = true
 		go p.refill()
@@ -132,29 +143,49 @@ func (p *pool) startMissing() bool {
 	if m == nil || s.life.Err() != nil {
 		return false // the next run looks for the engine
 	}
-	c := m.class()
-	s.admission.retire(func(g *guest) bool { return g.class != c })
+	wants := p.wants(m)
+	s.admission.retire(func(g *guest) bool { return !wants.take(g) })
 	p.mu.Lock()
-	wanted := time.Since(p.used) < s.cfg.StandbyIdle && !time.Now().Before(p.retry)
+	may := time.Since(p.used) < s.cfg.StandbyIdle && !time.Now().Before(p.retry)
 	p.mu.Unlock()
-	if !wanted || !s.admission.reserve(c, s.cfg.Standby) {
+	if !may {
 		return false
 	}
-	g := s.startGuest(*m)
+	for _, w := range wants {
+		if w.missing > 0 && s.admission.reserve(w.machine.class(), math.MaxInt) {
+			return p.start(m, w)
+		}
+	}
+	return false
+}
+
+// start starts a guest that is wanted, and reports whether it is warm now. The caller has reserved
+// room for it. found is the machine without an environment.
+func (p *pool) start(found *machine, w *want) bool {
+	s := p.sandbox
+	g := s.startGuest(w.machine, w.ahead)
 	stop := context.AfterFunc(s.life, func() { g.kill(ErrClosed) })
 	defer stop()
 	bad := g.await(s.cfg.StartTimeout)
 	if g.up.IsZero() || bad > 0 {
 		g.discard()
-		pause := p.failed()
+		again, pause := p.notStarted(w)
 		if s.life.Err() == nil {
-			s.log.Warn("a container could not be started ahead",
+			s.log.Warn("a container could not be started ahead", "environment", w.machine.env.name(),
 				"cause", context.Cause(g.life), "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
 		}
-		return false
+		return again
 	}
-	if now := s.renew(s.life, m); now != nil {
-		g.machine, g.class = *now, now.class() // the driver may have learned what its engine can't do
+	if failed := w.failed(g.hello.Failed); len(failed) > 0 {
+		s.log.Debug("modules could not be imported ahead", "environment", w.machine.env.name(), "modules", failed)
+	}
+	if now := s.renew(s.life, found); now != nil {
+		g.machine = now.in(w.machine.env) // the driver may have learned what its engine can't do
+		if c := g.machine.class(); c != g.class && len(w.ahead) > 0 {
+			g.discard() // its imports had the limits for another engine
+			return true
+		}
+		g.class = g.machine.class()
 	}
 	s.admission.add(g)
 	return true
@@ -180,7 +211,21 @@ func (a *admission) add(g *guest) {
 		return
 	}
 	a.warm[g.class] = append(a.warm[g.class], g)
+	a.keep(g)
+}
+
+// keep gives a guest that has become warm to the first run in the queue, or keeps it unless enough
+// are warm already. It is called with mu held.
+func (a *admission) keep(g *guest) {
 	a.grant()
+	warm := 0
+	for _, guests := range a.warm {
+		warm += len(guests)
+	}
+	if i := slices.Index(a.warm[g.class], g); i >= 0 && warm > a.standby {
+		a.warm[g.class] = slices.Delete(a.warm[g.class], i, i+1)
+		g.discard()
+	}
 }
 
 // close retires all warm guests, and every one that comes back later.
@@ -236,7 +281,7 @@ func (p *pool) inspect() {
 					return warm == g
 				})
 				if found && !old { // with no lock held: p.mu comes before that of admission
-					p.failed()
+					p.died(g)
 				}
 			case time.Since(g.up) >= provenAge:
 				p.proved()

@@ -13,12 +13,13 @@ import (
 // prepareTimeout bounds the wait for an engine and the pull of an image together.
 const prepareTimeout = 15 * time.Minute
 
-// machine is what a run needs to know about the engine: proof that it was reached, and the image it
-// has.
+// machine is what a run needs to know about the engine: proof that it was reached, and the images
+// it has.
 type machine struct {
 	look  uint64 // which look at the engine found it
 	facts runtime.Facts
-	image runtime.Image
+	base  runtime.Image // the one of Config.Images
+	env   *Environment  // of the run; nil for base alone
 }
 
 // preparation finds the engine and its image once for all who wait, and remembers success.
@@ -44,22 +45,24 @@ type preparing struct {
 // Errors are *runtime.UnavailableError, *runtime.ImageError and *UnfitError, each with a hint, or
 // the driver's own.
 func (s *Sandbox) Look(ctx context.Context, p runtime.Progress) (runtime.Facts, runtime.Image, error) {
-	m, err := s.prepareFor(ctx, nil, p)
-	return m.facts, m.image, err
+	m, err := s.prepareFor(ctx, nil, nil, p)
+	return m.facts, m.base, err
 }
 
-// prepareFor is Look for a run that has a warm guest, or nil. With a warm guest of the machine that
-// was found before, the engine needn't be asked: the guest's streams go through it, and end with
-// it.
-func (s *Sandbox) prepareFor(ctx context.Context, warm *guest, p runtime.Progress) (machine, error) {
+// prepareFor is Look for a run in an environment that has a warm guest; both may be nil. With a
+// warm guest of the machine that was found before, the engine needn't be asked: the guest's streams
+// go through it, and end with it.
+func (s *Sandbox) prepareFor(ctx context.Context, e *Environment, warm *guest,
+	p runtime.Progress) (machine, error) {
 	m := s.found()
-	if m != nil && (warm == nil || warm.over() || warm.class != m.class()) {
+	if m != nil && (warm == nil || warm.over() || warm.class != m.in(e).class()) {
 		m = s.renew(ctx, m)
 	}
 	if m != nil {
-		return *m, nil
+		return m.in(e), nil
 	}
-	return s.prepared(ctx, p)
+	found, err := s.prepared(ctx, p)
+	return found.in(e), err
 }
 
 func (s *Sandbox) prepared(ctx context.Context, p runtime.Progress) (machine, error) {
@@ -169,7 +172,7 @@ func (s *Sandbox) reach(ctx context.Context, p runtime.Progress) (m machine, err
 		return machine{}, err
 	}
 	s.reap()
-	if m.image, err = s.findImage(ctx, m.facts, p); err != nil {
+	if m.base, err = s.findImage(ctx, m.facts, p); err != nil {
 		return machine{}, err
 	}
 	m.look = s.looks.Add(1)

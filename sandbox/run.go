@@ -91,8 +91,9 @@ func (e *StartError) Hint() string {
 // later at most, and the Result's Status is StatusCancelled.
 //
 // How the code failed is told in the Result. An error means that the run could not take place:
-// *QueueError, *runtime.UnavailableError, *runtime.ImageError, *UnfitError, *StartError, ErrClosed,
-// what Request.Files returned, or a bad Request. The Result has only its Took then.
+// *QueueError, *runtime.UnavailableError, *runtime.ImageError (of the Request's Environment, where
+// it has one), *UnfitError, *StartError, ErrClosed, what Request.Files returned, or a bad Request.
+// The Result has only its Took then.
 func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	begin := time.Now()
 	if err := s.check(&r); err != nil {
@@ -107,7 +108,7 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	n := newSession(s, r, h)
 	res, err := n.admitted(ctx, func() (Result, error) {
 		res, err := n.attempt(ctx)
-		if n.prepared && (errors.As(err, new(*runtime.ImageError)) || isGone(err)) {
+		if n.prepared && !n.machine.lacks(err) && (errors.As(err, new(*runtime.ImageError)) || isGone(err)) {
 			// The image was removed, or the engine ended, since it was found. No code has run: an
 			// error comes only where the guest has not been given its execute.
 			n.mu.Lock()
@@ -167,7 +168,7 @@ const MaxCode = entrypoint.MaxFrame / 4
 func (n *session) admitted(ctx context.Context, do func() (Result, error)) (Result, error) {
 	s, began := n.sandbox, time.Now()
 	if m := s.found(); m != nil {
-		n.ticket.class = m.class()
+		n.ticket.class = m.in(n.req.Environment).class()
 	}
 	err := s.admission.enter(ctx, n.ticket, n.req.Queued, n.req.Progress)
 	n.queued = time.Since(began)
@@ -219,7 +220,7 @@ func (n *session) prepare(ctx context.Context) (err error) {
 		n.preparing += time.Since(began)
 	}()
 	n.req.Progress(Preparing)
-	if n.machine, err = s.prepareFor(ctx, n.ticket.guest, n.req.Progress); err != nil {
+	if n.machine, err = s.prepareFor(ctx, n.req.Environment, n.ticket.guest, n.req.Progress); err != nil {
 		return err
 	}
 	first := !n.prepared
@@ -244,18 +245,18 @@ func (n *session) acquire(ctx context.Context, order []byte) (*guest, error) {
 	if len(n.inputs) > 0 {
 		order = nil // the files come before it
 	}
-	defer s.pool.keepWarm()
+	defer s.pool.keepWarm(n.req.Environment)
 	for {
 		g := n.ticket.guest
 		if g == nil {
-			return s.startGuest(n.machine), nil
+			return s.startGuest(n.machine, nil), nil
 		}
 		if g.class == n.machine.class() && g.handOff(ctx, order) {
 			s.pool.proved()
 			return g, nil
 		}
 		if g.over() && ctx.Err() == nil {
-			s.pool.failed()
+			s.pool.died(g)
 		}
 		g.discard()
 		if err := n.rejoin(ctx); err != nil {
@@ -305,6 +306,9 @@ func (n *session) run(caller context.Context, g *guest, order []byte) (Result, e
 	}
 	n.ended = time.Now()
 	n.stopClock()
+	if n.done != nil && wait(n.done).Exited && n.req.Environment != nil {
+		n.sandbox.pool.learn(n.req.Environment, n.done.Imported)
+	}
 	var e ending
 	if !n.told() {
 		g.end()

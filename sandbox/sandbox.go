@@ -67,6 +67,9 @@ type Request struct {
 	// Discovered are all configured servers by name, whether or not this run may call them.
 	Discovered []entrypoint.Discovered
 
+	// Environment has the packages of the code; nil for those of the configured image alone.
+	Environment *Environment
+
 	// Files is called once, when the run is admitted and the engine is ready. It returns what is
 	// copied to InputDir before the code runs, outside its time. It may be nil.
 	Files func() ([]Input, error)
@@ -218,8 +221,8 @@ type Config struct {
 	// compile the guest.
 	MaxContainers int
 
-	// Standby is how many containers are kept warm; 0 for none. They are started after the first
-	// run, and go when there was no run for StandbyIdle.
+	// Standby is how many containers are kept warm, of all environments together; 0 for none. They
+	// are started after the first run, and go when there was no run for StandbyIdle.
 	Standby     int
 	StandbyIdle time.Duration
 
@@ -289,7 +292,7 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.admission = admission{
 		maxRuns: cfg.MaxRuns, maxContainers: cfg.MaxContainers, room: cfg.Queue, patience: cfg.QueueTimeout,
-		warm: map[class][]*guest{},
+		standby: cfg.Standby, warm: map[class][]*guest{},
 	}
 	s.pool.sandbox, s.pool.wake = s, make(chan struct{}, 1)
 	spec := s.spec(cfg.Images[0])

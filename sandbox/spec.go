@@ -45,7 +45,7 @@ func environment() []string {
 func (s *Sandbox) spec(image string) runtime.Spec {
 	return runtime.Spec{
 		Image:   image,
-		Command: entrypoint.Boot(),
+		Command: entrypoint.Boot(nil),
 		Env:     environment(),
 		User:    s.cfg.User,
 		Limits:  s.cfg.Limits,
@@ -76,19 +76,23 @@ func maxAge(cfg Config) time.Duration {
 
 func (c Config) patience() time.Duration { return cmp.Or(c.Patience, c.StartTimeout) }
 
-// options returns the bounds that the guest keeps by itself: the constants, and whatever the engine
-// doesn't enforce.
+// options returns the bounds of a run that the guest keeps by itself.
 func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
-	limits := s.cfg.Limits
-	o := entrypoint.Options{
-		TimeoutMs:        r.Timeout.Milliseconds(),
-		MemoryLimitBytes: limits.Memory,
-		MaxLogLines:      math.MaxInt32, // output is cut by bytes, by the host
-		MaxLogChars:      int(s.cfg.OutputLimit),
-		MaxArtifactBytes: s.cfg.ArtifactLimit,
-		Rlimits:          map[string]int64{"core": 0, "nofile": limits.NoFile},
-		Discovered:       r.Discovered,
-	}
+	limits := s.limits(r.Environment)
+	o := bounds(f, limits)
+	o.TimeoutMs = r.Timeout.Milliseconds()
+	o.MemoryLimitBytes = limits.Memory
+	o.MaxLogLines = math.MaxInt32 // output is cut by bytes, by the host
+	o.MaxLogChars = int(s.cfg.OutputLimit)
+	o.MaxArtifactBytes = s.cfg.ArtifactLimit
+	o.Discovered = r.Discovered
+	return o
+}
+
+// bounds returns the part of options that is the same for all runs: the constants, and whatever the
+// engine doesn't enforce.
+func bounds(f runtime.Facts, limits runtime.Limits) entrypoint.Options {
+	o := entrypoint.Options{Rlimits: map[string]int64{"core": 0, "nofile": limits.NoFile}}
 	if !f.Enforces.Memory {
 		o.Rlimits["as"] = limits.Memory + asSlack
 		o.Watch.MemoryBytes = limits.Memory

@@ -49,6 +49,7 @@ type Approvals struct {
 	now   map[string]discovery.Server // by ID: what may be started; nil before the first Update
 	yes   map[string]bool             // by ID: what the user has said yes to since this process started
 	blind bool                        // another bridge knows what is known, and doesn't answer
+	why   string                      // what has all servers held, as a clause; or empty
 	dead  []string                    // directories to remove once the record is written
 	over  bool                        // this process runs no code any more
 
@@ -88,17 +89,26 @@ func (a *Approvals) catchUp() {
 	heard := a.peers.join()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.why = ""
 	switch {
 	case heard.silent:
+		a.why = "another bridge, which knows what you have approved, doesn't answer"
 		a.cfg.Log.Warn("servers are held: another bridge, which knows more, doesn't answer; continue it or end it")
 		a.blind = true
 	case len(heard.replies) == 0 && len(heard.dead) > 0:
-		a.cfg.Log.Warn("all servers are held until you approve them: a bridge has ended without writing the record")
+		a.why = "a bridge has ended without writing the record of approved servers"
+		if err := a.Writable(); err != nil {
+			a.why = "the record of approved servers can't be written"
+			a.cfg.Log.Warn("all servers are held", "err", err)
+		} else {
+			a.cfg.Log.Warn("all servers are held until you approve them: " + a.why)
+		}
 		a.state.learn(state{Served: spans{{Until: time.Now()}}})
 		a.dead = heard.dead
 	case len(heard.replies) == 0:
 		s, err := readRecord(a.cfg.Record)
 		if err != nil {
+			a.why = "the record of approved servers can't be read"
 			a.cfg.Log.Warn("the record of approved servers can't be read; new servers are held until you approve them",
 				"err", err)
 		}

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -97,7 +95,7 @@ func (a *Approvals) changeRecord(m message) error {
 	if a.cfg.Record == "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(a.cfg.Record), 0o700); err != nil {
+	if err := a.Writable(); err != nil { // it also makes the directory
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)

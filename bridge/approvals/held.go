@@ -9,14 +9,25 @@ import (
 )
 
 const heldReason = "it is new since the bridge started, or has changed, where code could have written it, " +
-	"and you have not said yes to it"
+	"or a bridge that knew it was killed; and you have not said yes to it"
+
+// reason returns why servers are held.
+func (a *Approvals) reason() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.why != "" {
+		return a.why + ", so code could have written it, and you have not said yes to it"
+	}
+	return heldReason
+}
 
 // Refuse returns why a server may not be started, or nil. A model reads it.
 func (a *Approvals) Refuse(s discovery.Server) error {
 	if !a.Held(s) {
 		return nil
 	}
-	return errors.New(heldReason + "; the user has to approve it at a terminal (mcp-bridge servers approve)")
+	return errors.New(a.reason() + "; the user has to approve it at a terminal (mcp-bridge servers " +
+		"approve, with its name)")
 }
 
 // HeldNames returns the names of the servers that are held.
@@ -39,7 +50,7 @@ func (a *Approvals) WithoutHeld(c discovery.Catalog, next func(discovery.Server)
 			continue
 		}
 		problems = append(problems, discovery.Problem{Source: s.Source, Server: s.Name,
-			State: discovery.New, Reason: heldReason, Next: next(s)})
+			State: discovery.New, Reason: a.reason(), Next: next(s)})
 	}
 	c.Servers, c.Problems = used, problems
 	return c

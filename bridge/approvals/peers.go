@@ -193,7 +193,8 @@ type answers struct {
 func (p *peers) join() answers {
 	for deadline := time.Now().Add(deadWait); ; time.Sleep(deadPoll) {
 		heard := p.send(message{})
-		if len(heard.replies) > 0 || heard.silent || len(heard.dead) == 0 || time.Now().After(deadline) {
+		if len(heard.replies) > 0 || heard.silent || len(heard.dead) == 0 || time.Now().After(deadline) ||
+			writable(p.record) != nil { // nor can the watchdog write it
 			return heard
 		}
 	}

@@ -1,17 +1,21 @@
 package approvals
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -202,6 +206,14 @@ func TestKilledPeer(t *testing.T) {
 			}
 			b, held, free := w.start()
 			<-ended
+			because := heldReason
+			if !watchdog {
+				because = "a bridge has ended without writing the record"
+			}
+			c := b.WithoutHeld(w.scan(), func(discovery.Server) string { return "" })
+			if len(c.Problems) == 0 || !strings.HasPrefix(c.Problems[0].Reason, because) {
+				t.Errorf("held are %+v", c.Problems)
+			}
 			if held != want[0] || free != want[1] {
 				t.Errorf("%q is held, %q not, want %q", held, free, want)
 			}
@@ -242,4 +254,41 @@ func TestRecordCantBeWritten(t *testing.T) {
 		t.Errorf("%q is held", held)
 	}
 	w.must(b.Close())
+}
+
+// TestUnwritable: where the record can't be written, no start waits for the watchdog of a bridge
+// that has ended, and what is held is held for that reason.
+func TestUnwritable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hasGood()
+	w.write("file", "")
+	w.cfg.Record = w.path("file/approved.json") // its directory can't be made
+	a := w.serve()
+	var unwritable *UnwritableError
+	if err := a.Close(); !errors.As(err, &unwritable) || !strings.Contains(unwritable.Hint(), w.path("file")) {
+		t.Fatalf("got %v", err)
+	}
+	if err := a.Writable(); !errors.As(err, &unwritable) {
+		t.Errorf("got %v", err)
+	}
+	var log bytes.Buffer
+	w.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	b, held, _ := w.start()
+	err := b.Refuse(w.scan().Servers[0])
+	if held != "good" || err == nil || !strings.HasPrefix(err.Error(), "the record of approved servers can't be") {
+		t.Errorf("%q is held: %v", held, err)
+	}
+	if !strings.Contains(log.String(), w.path("file/approved.json")) {
+		t.Errorf("the log has %s", log.String())
+	}
+	synctest.Test(t, func(t *testing.T) { // its clock goes on only where all wait
+		began := time.Now()
+		if heard := b.peers.join(); len(heard.dead) != 1 || !time.Now().Equal(began) {
+			t.Errorf("after %v it heard %+v", time.Since(began), heard)
+		}
+	})
+	if _, err := b.Approve(w.scan().Servers[0]); !errors.As(err, &unwritable) {
+		t.Errorf("got %v", err)
+	}
 }

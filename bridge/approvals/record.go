@@ -93,6 +93,43 @@ func (a *Approvals) write(r record) error {
 	return nil
 }
 
+// An UnwritableError says that the record can't be written.
+type UnwritableError struct {
+	Path string
+	Err  error
+}
+
+func (e *UnwritableError) Error() string {
+	return fmt.Sprintf("the record of approved servers, %s, can't be written: %v", e.Path, e.Err)
+}
+
+func (e *UnwritableError) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *UnwritableError) Hint() string {
+	return "see that you may write to the directory " + filepath.Dir(e.Path) + ", and that its disk isn't full"
+}
+
+// Writable returns nil if the record can be written, or else an *UnwritableError.
+func (a *Approvals) Writable() error { return writable(a.cfg.Record) }
+
+func writable(path string) error {
+	if path == "" {
+		return nil
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return &UnwritableError{path, err}
+	}
+	return nil
+}
+
 // save replaces the file. It returns when the record is on the disk: what it says must be true
 // after a power cut.
 func (r record) save(path string) error {
@@ -103,8 +140,11 @@ func (r record) save(path string) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = filelock.Replace(path, filepath.Base(path)+".*", text)
 	}
-	return filelock.Replace(path, filepath.Base(path)+".*", text)
+	if err != nil {
+		return &UnwritableError{path, err}
+	}
+	return nil
 }

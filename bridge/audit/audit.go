@@ -33,6 +33,12 @@ const (
 	KindCall = "call" // a call of a tool by that code, or of what a server offers besides tools
 )
 
+// Command is the client of a run that the user has started by a command.
+const Command = "mcp-bridge run"
+
+// OutcomeOK is the outcome of a call that has a result; others are the codes of their errors.
+const OutcomeOK = "ok"
+
 const (
 	maxArguments = 64 << 10        // bytes of arguments that a record takes
 	maxPending   = 10_000          // records that wait to be written; far more than can be under way
@@ -51,10 +57,12 @@ type Record struct {
 	Time    time.Time `json:"time"` // of the end
 	Kind    string    `json:"kind"`
 	Run     string    `json:"run"`               // id, as in the log
+	Client  string    `json:"client,omitempty"`  // by what it calls itself; empty if it gave no name
 	Server  string    `json:"server,omitempty"`  // real name, or the one that was asked for
 	Tool    string    `json:"tool,omitempty"`    // likewise; or one of MCP's methods
 	Verdict string    `json:"verdict,omitempty"` // of the policy: allow, ask, deny; empty if it was not asked
 	By      string    `json:"by,omitempty"`      // what of the policy decided
+	Asked   bool      `json:"asked,omitempty"`   // the user, about this call
 	Outcome string    `json:"outcome"`           // the status of a run; ok or the error's code of a call
 	TookMs  float64   `json:"took_ms"`
 
@@ -62,8 +70,9 @@ type Record struct {
 	ArgumentSHA256 string          `json:"argument_sha256"`
 	Arguments      json.RawMessage `json:"arguments,omitempty"` // only if asked for, and not too long
 	ResultBytes    int             `json:"result_bytes"`
-	Calls          int64           `json:"calls,omitempty"` // that a run has made
-	PID            int             `json:"pid"`             // of the bridge
+	Calls          int64           `json:"calls,omitempty"`       // that a run has made
+	Environment    string          `json:"environment,omitempty"` // whose packages a run had
+	PID            int             `json:"pid"`                   // of the bridge
 }
 
 // Config is what a Log is made from.

@@ -17,9 +17,10 @@ const asIs = "Show me the following as it is. Call no tool.\n\n"
 // why.
 func (c *Catalog) ServersPrompt() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, asIs+"Code in run_python can call %d MCP servers.\n", len(c.servers))
+	fmt.Fprintf(&out, asIs+"Code in run_python can call %d MCP servers, if they start.\n", len(open(c.servers)))
 	writeServers(&out, c, true)
-	out.WriteString("\nIn a terminal, `mcp-bridge servers` shows from which files they are.\n")
+	out.WriteString("\nIn a terminal, `mcp-bridge servers` shows from which files they are, " +
+		"and `mcp-bridge servers --check` which of them start.\n")
 	return out.String()
 }
 

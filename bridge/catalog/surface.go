@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,9 @@ const (
 //go:embed run_python.txt
 var runPython string
 
+// ownModules is what run_python.txt says that code can import.
+const ownModules = "standard library only"
+
 // Bounds of what the tool says of servers and files, which every conversation pays for.
 const (
 	maxToolNames  = 60  // bytes of JSON of the servers' names
@@ -42,13 +46,15 @@ const besideOutput = 16 << 10
 type Limits struct {
 	Timeout, MaxTimeout time.Duration
 
-	Output int64  // bytes of what was printed that a result shows
-	Files  string // what is said of the argument files; empty where there is none
+	Output   int64  // bytes of what was printed that a result shows
+	Files    string // what is said of the argument files; empty where there is none
+	Packages string // what code can import, in a few words; empty for Python's own modules alone
 }
 
 // RunTool returns run_python as it is listed.
 func (c *Catalog) RunTool(l Limits) mcp.Tool {
-	t := mcp.NewToolWithRawSchema(RunPython, runPython, c.InputSchema(l))
+	description := strings.Replace(runPython, ownModules, cmp.Or(l.Packages, ownModules), 1)
+	t := mcp.NewToolWithRawSchema(RunPython, description, c.InputSchema(l))
 	t.Title = "Run Python"
 	// Code may call any tool. Hosts show titles and hints to people; models get neither.
 	t.Annotations = mcp.ToolAnnotation{

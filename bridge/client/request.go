@@ -50,27 +50,34 @@ func (p *params) version() string {
 // Caller is what a client says of itself: in initialize, or since 2026-07-28 in each request.
 type Caller struct {
 	Capabilities json.RawMessage
-	Modern       bool // its protocol is 2026-07-28 or later, and has no requests of a server
-	NoLinks      bool // its protocol has no resource links
+	Name         string // its first maxName bytes, on one line; empty where it gives none
+	Modern       bool   // its protocol is 2026-07-28 or later, and has no requests of a server
+	NoLinks      bool   // its protocol has no resource links
 
 	batches bool // its protocol has batches
-	gemini  bool // it is Gemini CLI
 }
 
 // introduced returns the caller that sends initialize.
 func (p *params) introduced() Caller {
-	return Caller{Capabilities: p.Capabilities, NoLinks: p.Version < firstWithLinks,
-		batches: p.Version == onlyWithBatches, gemini: isGemini(p.Client)}
+	return Caller{Capabilities: p.Capabilities, Name: nameOf(p.Client),
+		NoLinks: p.Version < firstWithLinks, batches: p.Version == onlyWithBatches}
 }
 
 // described returns the caller of a request of 2026-07-28 or later.
 func (p *params) described() Caller {
-	return Caller{Capabilities: p.Meta.Capabilities, Modern: true, gemini: isGemini(p.Meta.Client)}
+	return Caller{Capabilities: p.Meta.Capabilities, Name: nameOf(p.Meta.Client), Modern: true}
 }
 
-func isGemini(clientInfo json.RawMessage) bool {
+// maxName bounds a client's name, which each line of the audit has.
+const maxName = 64
+
+// nameOf returns the name in what a client says of itself, or nothing.
+func nameOf(clientInfo json.RawMessage) string {
 	var info struct{ Name string }
-	return json.Unmarshal(clientInfo, &info) == nil && strings.HasPrefix(info.Name, "gemini-cli")
+	if json.Unmarshal(clientInfo, &info) != nil {
+		return ""
+	}
+	return text.First(text.Line(info.Name), maxName)
 }
 
 // Request is one request of a client. Its methods are called by its handler, on one goroutine,
@@ -211,7 +218,7 @@ func (r *Request) Dispatch(ctx context.Context) mcp.JSONRPCMessage {
 // refuses the result where that is no object: there an empty text comes first.
 func (r *Request) fitted(result any) any {
 	tool, ok := result.(*mcp.CallToolResult)
-	if !r.gemini || !ok || len(tool.Content) == 0 {
+	if !strings.HasPrefix(r.Name, "gemini-cli") || !ok || len(tool.Content) == 0 {
 		return result
 	}
 	first, ok := tool.Content[0].(mcp.TextContent)

@@ -50,6 +50,7 @@ type Call struct {
 	Grant     policy.Grant        // what a yes for good is for; it names server and tool
 	Now       map[string]string   // what the server says of the tool, by the part's name in Grant.Seen
 	Hide      func(string) string // hides secrets in a text
+	Asked     func()              // is called when the user could be asked; may be nil
 	Here      bool                // grants hold in the bridge's working directory only
 }
 
@@ -156,13 +157,16 @@ func (c *Consent) answer(ctx context.Context, call Call, changed []string) (stri
 	change := call.describe(changed)
 	form, offered := c.form(call, change)
 	raw, err := c.ask(ctx, form)
+	if call.Asked != nil && !errors.Is(err, ErrCannotAsk) {
+		call.Asked()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return "", call.denied("the call has ended before the user has answered")
 	case errors.Is(err, ErrCannotAsk):
 		where := ""
 		if call.Here {
-			where = " in the bridge's working directory"
+			where = " in " + workingDirectory()
 		}
 		tool := policy.Literal(policy.Tool{Server: call.Grant.Server, Name: call.Grant.Tool})
 		return "", call.denied(fmt.Sprintf("%s has the user asked first, and %v.%s To allow it, run%s: "+

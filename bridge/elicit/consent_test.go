@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -264,11 +265,16 @@ func TestArgumentsThatAreNotShown(t *testing.T) {
 // TestConsentWithoutAClient: the way to allow it is part of the denial, as a command that a shell
 // takes.
 func TestConsentWithoutAClient(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	u := newUser("")
 	u.err = fmt.Errorf("%w: it has not declared the capability elicitation", ErrCannotAsk)
 	got := denied(t, u.consent(nil).Allow(t.Context(), callOf("it's", "")))
-	if want := `it has not declared the capability elicitation. To allow it, run in the bridge's working ` +
-		`directory: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
+	if want := `it has not declared the capability elicitation. To allow it, run in ` + dir +
+		`: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
 		t.Errorf("got  %s\nwant …%s", got, want)
 	}
 	u.err = errors.New("the client refused: no forms today")

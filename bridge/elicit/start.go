@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -35,7 +36,7 @@ const maxNoes = 2
 
 // mustApprove ends an error that a model reads. It names no command that a model with a shell could
 // run as it stands.
-const mustApprove = "The user has to approve it at a terminal (mcp-bridge servers approve)."
+const mustApprove = "The user has to approve it at a terminal (mcp-bridge servers approve, with its name)."
 
 // Starts has the user asked whether servers that are held may be started: one question at a time,
 // and none again about a definition that the user has not said yes to. It is safe for concurrent
@@ -86,7 +87,7 @@ func (s *Starts) Allow(ctx context.Context, server discovery.Server, ask Ask) er
 			"and is not asked about more. %s", maxNoes, mustApprove))
 	}
 	about := []any{"server", server.Name, "file", server.Source.Path,
-		"approve", HowToApprove(server, "the bridge's working directory")}
+		"approve", HowToApprove(server, workingDirectory())}
 	yes, err := askToStart(ctx, server, ask)
 	if err != nil {
 		if !s.logged[server.ID()] { // code can try as often as it likes
@@ -119,7 +120,19 @@ func HowToApprove(s discovery.Server, here string) string {
 	if s.OfOneProject() {
 		where = "in " + here + ", "
 	}
-	return fmt.Sprintf("to allow it, %srun: mcp-bridge servers approve %s", where, text.ShellWord(s.Name))
+	name := text.ShellWord(s.Name)
+	if strings.HasPrefix(s.Name, "-") { // it is no flag
+		name = "-- " + name
+	}
+	return fmt.Sprintf("to allow it, %srun: mcp-bridge servers approve %s", where, name)
+}
+
+// workingDirectory returns how a text names the bridge's working directory.
+func workingDirectory() string {
+	if dir, err := os.Getwd(); err == nil {
+		return text.Escape(dir)
+	}
+	return "the bridge's working directory"
 }
 
 // askToStart asks the user to decide. Anything but a clear yes is a no.

@@ -23,7 +23,7 @@ func (s *Store) Check() error {
 	case !about.IsDir():
 		return fmt.Errorf("%s is not a directory", dir)
 	case dir == s.dir && exposed(about):
-		return exposedError(dir)
+		return exposedError(dir, about)
 	}
 	if err := writable(dir); err != nil {
 		return fmt.Errorf("you can't write to %s: %w", dir, err)

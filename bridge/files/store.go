@@ -76,7 +76,7 @@ func (s *Store) Keep(ctx context.Context, run string, files []sandbox.Artifact) 
 		return nil, err
 	}
 	if exposed(about) {
-		return nil, exposedError(s.dir)
+		return nil, exposedError(s.dir, about)
 	}
 	// Another bridge may not remove what is just being written. Where nothing can be locked,
 	// nothing is removed.
@@ -115,7 +115,10 @@ func exposed(about fs.FileInfo) bool {
 	return runtime.GOOS != "windows" && about.Mode().Perm()&0o002 != 0
 }
 
-func exposedError(dir string) error {
+func exposedError(dir string, about fs.FileInfo) error {
+	if about.Mode()&fs.ModeSticky != 0 { // it is so on purpose, as /tmp
+		return fmt.Errorf("everybody may write %s, so no file is put there; name a directory below it", dir)
+	}
 	return fmt.Errorf("everybody may write %s, so no file is put there; run: chmod o-w %[1]s", dir)
 }
 

@@ -89,12 +89,12 @@ func TestKeepThroughNoLink(t *testing.T) {
 // TestKeepNowhere: where nothing can be written, or by everybody, the error says so.
 func TestKeepNowhere(t *testing.T) {
 	base := t.TempDir()
-	plain, open1 := filepath.Join(base, "file"), filepath.Join(base, "open")
+	plain, open1, sticky := filepath.Join(base, "file"), filepath.Join(base, "open"), filepath.Join(base, "sticky")
 	readOnly := filepath.Join(base, "readonly")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for dir, mode := range map[string]fs.FileMode{open1: 0o777, readOnly: 0o500} {
+	for dir, mode := range map[string]fs.FileMode{open1: 0o777, sticky: 0o777 | fs.ModeSticky, readOnly: 0o500} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestKeepNowhere(t *testing.T) {
 		}
 	}
 	for dir, want := range map[string]string{filepath.Join(plain, "d"): "can't be made",
-		open1: "everybody may write", readOnly: "permission denied"} {
+		open1: "run: chmod o-w", sticky: "so no file is put there; name a directory below it", readOnly: "permission denied"} {
 		if os.Getuid() == 0 && dir == readOnly {
 			continue // root may
 		}

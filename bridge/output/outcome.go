@@ -6,7 +6,9 @@ package output
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,8 +42,9 @@ type Outcome struct {
 	Truncated *truncated     `json:"truncated,omitempty"`
 	Artifacts []artifactInfo `json:"artifacts,omitempty"`
 
-	Calls          int       `json:"calls"`          // of servers, that the code made
-	TimeoutSeconds float64   `json:"timeoutSeconds"` // that the run had
+	Environment    string    `json:"environment,omitempty"` // whose packages the code had
+	Calls          int       `json:"calls"`                 // of servers, that the code made
+	TimeoutSeconds float64   `json:"timeoutSeconds"`        // that the run had
 	Notices        []string  `json:"notices,omitempty"`
 	Durations      durations `json:"durations"`
 
@@ -151,10 +154,23 @@ func (o *Outcome) HasFiles() bool { return len(o.files) > 0 }
 // minFailure is how many bytes of an exception's text are shown at least, and of its traceback.
 const minFailure = 2 << 10
 
-// shorten returns s without its middle where it is longer than limit bytes.
+// guestCut is the mark of entrypoint/guest/tracebacks.py for what it has left out.
+var guestCut = regexp.MustCompile(`\n\[\.\.\. ([0-9,]{1,15}) characters left out \.\.\.\]\n`)
+
+// shorten returns s without its middle where it is longer than limit bytes. Where the guest's mark
+// is in that, the new one says how much both stand for.
 func shorten(s string, limit int) string {
-	short, _ := printed{text: s}.cut(limit, func(_ int, n, _ int64) string {
-		return fmt.Sprintf("\n[... %s bytes left out here ...]\n", text.Count(n))
+	p := printed{text: s}
+	if m := guestCut.FindStringSubmatch(s); m != nil {
+		p.mark = m[0]
+		p.lost, _ = strconv.ParseInt(strings.ReplaceAll(m[1], ",", ""), 10, 64)
+	}
+	short, _ := p.cut(limit, func(_ int, n, lost int64) string {
+		more := ""
+		if lost > 0 {
+			more = " and " + text.Count(lost) + " characters"
+		}
+		return fmt.Sprintf("\n[... %s bytes%s left out here ...]\n", text.Count(n-lost), more)
 	})
 	return short
 }

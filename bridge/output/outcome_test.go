@@ -144,4 +144,10 @@ func TestHugeTraceback(t *testing.T) {
 	if n := len(o.Error.Message); n > limit/2 {
 		t.Errorf("the message has %d bytes", n)
 	}
+	// what the guest has left out before counts too
+	half := strings.Repeat("x", 10_000)
+	got := shorten(half+"\n[... 980,153 characters left out ...]\n"+half, limit/4)
+	if !strings.Contains(got, "\n[... 15,904 bytes and 980,153 characters left out here ...]\n") {
+		t.Errorf("a traceback that was cut twice: %s", strings.Trim(got, "x"))
+	}
 }

@@ -151,7 +151,10 @@ func (r *reader) policy(values map[string]any) *Policy {
 	file := &table{reader: r, values: values}
 	base, rules := file.verdict("default"), file.tables("rule")
 	hints, limits := file.table("hints"), file.tables("limit")
+	packages := file.table("packages")
 	file.end()
+	p.packages = packages.packages()
+	packages.end()
 	if len(rules) > maxRules || len(limits) > maxRules {
 		r.fail("", "there are %d rules and %d limits; at most %d of each are read", len(rules), len(limits),
 			maxRules)

@@ -74,6 +74,8 @@ type Policy struct {
 	limits []limit
 	hints  []hint
 	base   Decision // where nothing else decides; its zero verdict means Allow
+
+	packages Packages
 }
 
 // rule is a verdict on the tools that it matches.

@@ -109,7 +109,12 @@ func lookPath(name, path string) (string, error) {
 
 // startError adds the next step to a failure of the system to start a program.
 func startError(s discovery.Server, err error) error {
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+	switch missing := errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist); {
+	case missing && strings.HasPrefix(s.Command, "~"):
+		return fmt.Errorf("%w; ~ is not filled in: write the whole path in %s", err, origin(s))
+	case missing && strings.Contains(s.Command, " "):
+		return fmt.Errorf("%w; install it, or write its arguments into args in %s", err, origin(s))
+	case missing:
 		return fmt.Errorf("%w; install it, or correct the server's command in %s", err, origin(s))
 	}
 	return fmt.Errorf("%w; correct the server's command in %s", err, origin(s))

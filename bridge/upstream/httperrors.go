@@ -96,7 +96,7 @@ func (r *remote) failure(resp *http.Response, body []byte) error {
 // What challenges say (RFC 6750, 3).
 var (
 	insufficientScope = regexp.MustCompile(`(?i)\berror\s*=\s*"?insufficient_scope\b`)
-	challengeScope    = regexp.MustCompile(`(?i)[\s,]scope\s*=\s*(?:"([^"\\]{1,500})"|([^\s",]{1,500}))`)
+	challengeScope    = regexp.MustCompile(`(?i)[\s,]scope\s*=\s*(?:"([^"\\]+)"|([^\s",]+))`)
 )
 
 // exchangeError is what went wrong with one HTTP request.

@@ -16,6 +16,7 @@ var misbehaviours = []bad{
 	{what: "dies at once, with a word on stderr", mode: "dies"},
 	{what: "ends at once, without a word", mode: "leaves"},
 	{what: "never answers the handshake", mode: "silent", bound: startSoon},
+	{what: "writes junk instead of answering the handshake", mode: "junk", bound: startSoon},
 	{what: "answers the handshake with a text as its error, and ends", mode: "refuses"},
 	{what: "answers the handshake with an unknown version", mode: "wrong version"},
 	{what: "answers the handshake with no object", mode: "no result"},

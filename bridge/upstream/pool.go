@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -280,9 +281,14 @@ func (p *Pool) start(e *entry, able Abilities) (*session, error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		next := "see whether its URL can be reached from here"
 		if e.server.Command != "" {
-			next = "run " + e.server.Command + " by hand to see what it waits for"
+			next = "to see what it waits for, run by hand what mcp-bridge servers " +
+				text.ShellWord(e.server.Name) + " shows"
 		}
-		err = fmt.Errorf("it did not answer within %v; %s", p.cfg.StartTimeout, next)
+		if strings.Contains(s.peer.said(), noiseMark) {
+			next = "it writes to stdout what is no MCP message; " + next
+		}
+		err = fmt.Errorf("it did not answer within %v; %s; MCP_BRIDGE_UPSTREAM_START_TIMEOUT gives it longer",
+			p.cfg.StartTimeout, next)
 	}
 	s.fail(err)
 	return nil, s.failure(err)

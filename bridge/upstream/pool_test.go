@@ -90,6 +90,8 @@ func TestStartFails(t *testing.T) {
 	missing.Command = "no-such-program-anywhere"
 	missingPath := missing
 	missingPath.Env = map[string]string{"PATH": t.TempDir()}
+	withArgs, tilde := missing, missing
+	withArgs.Command, tilde.Command = "no-such-program-anywhere --flag", "~/no-such-program-anywhere"
 	missingDir := fake("normal")
 	missingDir.Dir = mark
 	remote := discovery.Server{Name: "fake", URL: "https://example.com/mcp", Transport: "ws"}
@@ -102,6 +104,10 @@ func TestStartFails(t *testing.T) {
 			"/home/u/servers.json"}},
 		{name: "no such program in its own PATH", server: missingPath,
 			want: []string{"install it", "/home/u/servers.json"}},
+		{name: "arguments in the command", server: withArgs, want: []string{"write its arguments into args",
+			"/home/u/servers.json"}},
+		{name: "a tilde in the command", server: tilde, want: []string{"write the whole path",
+			"/home/u/servers.json"}},
 		{name: "no such directory", server: missingDir, want: []string{mark}},
 		{name: "not a program", server: remote, want: []string{"no command"}},
 	} {

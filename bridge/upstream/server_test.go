@@ -94,6 +94,9 @@ func fakeServer(args []string) {
 		s.child = editor()
 	case "leaves":
 		os.Exit(0)
+	case "junk":
+		fmt.Print(strings.Repeat("junk\n", 1000))
+		park()
 	case "silent", "sleeper":
 		park()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,11 +53,12 @@ type peer interface {
 // it; fail is the only way in. Three channels tell how far it is: dying (no new requests), over
 // (cause is set, waiting callers fail), gone.
 type session struct {
-	server discovery.Server
-	cfg    Config
-	mask   *mask
-	hints  hints
-	can    Abilities // that it is told of
+	server  discovery.Server // with the user's secrets
+	defined discovery.Server // without
+	cfg     Config
+	mask    *mask
+	hints   hints
+	can     Abilities // that it is told of
 
 	peer      peer
 	conn      *jsonrpc.Conn
@@ -129,10 +131,19 @@ func (s *session) connectTo(p peer) {
 }
 
 // launch makes a session with a server. The caller runs s.run until it returns.
-func launch(cfg Config, server discovery.Server, h hints) (*session, error) {
+func launch(cfg Config, defined discovery.Server, h hints) (*session, error) {
+	server, secrets, err := defined.Reveal(cfg.Secret)
+	if err != nil {
+		return nil, err
+	}
 	s := newSession(cfg, server, h)
+	s.defined = defined
+	for _, secret := range secrets {
+		for _, line := range append(strings.Split(secret, "\n"), secret) {
+			s.mask.configure(line)
+		}
+	}
 	var p peer
-	var err error
 	if server.Transport == discovery.HTTP || server.Transport == discovery.SSE {
 		p, err = newRemote(s)
 	} else {

@@ -15,6 +15,9 @@ const (
 	ringSize  = 64 << 10 // of a server's stderr that is kept
 	tailSize  = 2 << 10  // and shown
 	noiseSize = 200      // of a line on stdout that is no message
+
+	noiseMark  = "[stdout] " // begins such a line
+	noiseLines = 5           // of them are shown
 )
 
 // ring keeps the last of what a server wrote to its stderr, and of its stdout what was no message.
@@ -44,7 +47,7 @@ func (r *ring) noise(line []byte) {
 	if len(line) > noiseSize {
 		line = append(slices.Clip(line[:noiseSize]), "…"...)
 	}
-	_, _ = r.Write(append(append([]byte("[stdout] "), line...), '\n'))
+	_, _ = r.Write(append(append([]byte(noiseMark), line...), '\n'))
 }
 
 // drain copies from the server's stderr until that ends or is closed.
@@ -61,7 +64,7 @@ func (r *ring) tail() string {
 		_, last, _ = strings.Cut(last, "\n")
 	}
 	last = ansi.ReplaceAllString(r.mask.text(strings.ToValidUTF8(last, "\uFFFD")), "")
-	last = strings.TrimSpace(text.Safe(last))
+	last = fewer(strings.TrimSpace(text.Safe(last)))
 	if len(last) > tailSize {
 		last = text.Last(last, tailSize)
 		if _, rest, ok := strings.Cut(last, "\n"); ok {
@@ -69,4 +72,19 @@ func (r *ring) tail() string {
 		}
 	}
 	return last
+}
+
+// fewer returns s without all but the last lines of stdout that are no messages.
+func fewer(s string) string {
+	lines := strings.Split(s, "\n")
+	slices.Reverse(lines)
+	n := 0
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		if strings.HasPrefix(line, noiseMark) {
+			n++
+		}
+		return n > noiseLines && strings.HasPrefix(line, noiseMark)
+	})
+	slices.Reverse(lines)
+	return strings.Join(lines, "\n")
 }

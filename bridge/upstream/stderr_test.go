@@ -19,6 +19,8 @@ func TestRing(t *testing.T) {
 		{name: "bad UTF-8", write: []string{"a\xffb"}, want: "a�b"},
 		{name: "the last lines", write: []string{strings.Repeat("line\n", 100_000), "last\n"},
 			want: strings.Repeat("line\n", (tailSize-5)/5) + "last"},
+		{name: "few lines of stdout", write: []string{"first\n", strings.Repeat(noiseMark+"junk\n", 100), "last\n"},
+			want: "first\n" + strings.Repeat(noiseMark+"junk\n", noiseLines) + "last"},
 		{name: "a secret cut in two", write: []string{"hunter22\n", strings.Repeat("\n", ringSize-6), "end"},
 			want: "end"},
 	} {

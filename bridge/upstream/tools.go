@@ -55,7 +55,7 @@ func (s *session) listTools(ctx context.Context) ([]Tool, error) {
 	list := s.readTools(raw)
 	c.valid, c.asOf, c.list, c.goodUntil = true, asOf, list, time.Now().Add(age)
 	if s.cfg.Listed != nil { // in turn: lists are told in their order
-		s.cfg.Listed(s.server, s.about.version, s.about.purpose, slices.Clone(list))
+		s.cfg.Listed(s.defined, s.about.version, s.about.purpose, slices.Clone(list))
 	}
 	return slices.Clone(list), nil
 }

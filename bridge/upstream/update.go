@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -33,11 +34,11 @@ func (p *Pool) Pin(ctx context.Context) (pinned context.Context, release func())
 	return ctx, sync.OnceFunc(func() { p.unpin(g) })
 }
 
-// Update replaces the configured servers. One that is configured as before keeps its connection.
-// One that has changed is started again by the next call that isn't pinned to the old definition;
-// the old one, and one that is gone, are closed when no pin holds them. It closes nothing itself
-// that is in use, starts nothing and returns at once. It may be called concurrently with
-// everything; after Close it does nothing.
+// Update replaces the configured servers. One that is configured as before, with the secrets of
+// before, keeps its connection. One that has changed is started again by the next call that isn't
+// pinned to the old definition; the old one, and one that is gone, are closed when no pin holds
+// them. It closes nothing itself that is in use, starts nothing and returns at once. It may be
+// called concurrently with everything; after Close it does nothing.
 func (p *Pool) Update(servers []discovery.Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +60,7 @@ func (p *Pool) generation(servers []discovery.Server, old map[string]*entry) *ge
 			continue
 		}
 		e := old[s.Name]
-		if e == nil || !e.server.Same(s) {
+		if e == nil || !e.server.Same(s) || !slices.Equal(e.server.Secrets, s.Secrets) {
 			e = &entry{server: s}
 		}
 		e.held++

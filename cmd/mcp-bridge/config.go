@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
 	"github.com/mcp-bridge/mcp-bridge/runtime/image"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
@@ -49,6 +50,8 @@ type config struct {
 	Inputs             pathList
 	Config             pathList
 	Policy             string
+	Env                string
+	Envs               string
 	Audit              string
 	AuditArguments     bool   `split_words:"true" default:"false"`
 	Output             size   `default:"16k"`
@@ -152,6 +155,9 @@ func (c config) check() error {
 			minMemory>>20),
 		unless(c.Output >= minOutput && c.Output <= outputLimit, "_OUTPUT must be from %dk to %dm", minOutput>>10,
 			outputLimit>>20),
+		unless(c.Env == "" || c.Env == environments.Base || environments.ValidName(c.Env),
+			"_ENV=%q: it is base, data, or the name of another environment", c.Env),
+		unless(c.Envs == "" || filepath.IsAbs(c.Envs), "_ENVS=%q: it must be an absolute path", c.Envs),
 		unless(c.PIDs >= minPIDs, "_PIDS must be at least %d: the guest itself needs four", minPIDs),
 		unless(c.CPUs >= 0 && !math.IsInf(c.CPUs, 0), "_CPUS must be a number of cores such as 1.5, or 0 for all"),
 		unless(c.Queue >= 0 && c.Queue <= maxQueue, "_QUEUE must be a number from 0 to %d", maxQueue),
@@ -270,6 +276,10 @@ var foreign = map[string]string{
 
 func unknownVariable(environ []string) error {
 	known := variables()
+	own := make([]string, 0, len(known)) // without the prefix, by which all are alike
+	for _, name := range known {
+		own = append(own, strings.TrimPrefix(name, prefix))
+	}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		if !strings.HasPrefix(name, prefix+"_") || internal(name) || slices.Contains(known, name) {
@@ -283,8 +293,8 @@ func unknownVariable(environ []string) error {
 			return fmt.Errorf("%s has no meaning here: %s", name, why)
 		}
 		near := ""
-		if names := text.Nearest(name, known); names != nil {
-			near = "; did you mean " + names[0] + "?"
+		if names := text.Nearest(strings.TrimPrefix(name, prefix), own); names != nil {
+			near = "; did you mean " + prefix + names[0] + "?"
 		}
 		return fmt.Errorf("there is no variable %s%s (mcp-bridge serve --help lists them)", name, near)
 	}

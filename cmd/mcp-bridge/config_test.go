@@ -137,7 +137,7 @@ func TestStandbySetting(t *testing.T) {
 // with the same purpose reads works where it has a meaning here, and is told in a sentence of its
 // own where it has none.
 func TestVariables(t *testing.T) {
-	const duration = "it must be a duration from 0 to 1e9 seconds, such as 30, 30s or 2m"
+	const duration = "it must be a duration such as 30, 30s or 2m: not negative, and at most 1e9 seconds"
 	for kv, want := range map[string]string{
 		"PIDS=x":                          `MCP_BRIDGE_PIDS="x": it must be a whole number such as 100`,
 		"PIDS=1e30":                       `MCP_BRIDGE_PIDS="1e30": it must be a whole number such as 100`,
@@ -173,6 +173,7 @@ func TestVariables(t *testing.T) {
 			"as one of its servers; remove the variable, or set it to 0",
 		"ALLOW_SELF_SERVER=False": "",
 		"TIMEOUT=30s":             "",
+		"FOO=1":                   "there is no variable MCP_BRIDGE_FOO (mcp-bridge serve --help lists them)",
 		"STANDBYS=1": "there is no variable MCP_BRIDGE_STANDBYS; did you mean MCP_BRIDGE_STANDBY? " +
 			"(mcp-bridge serve --help lists them)",
 	} {

@@ -103,7 +103,7 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 	d.say(fine, "version", version(), "", "")
 	cfg, err := readConfig()
 	if err != nil {
-		d.say(broken, "settings", err.Error(), "no command but this one works",
+		d.say(broken, "settings", err.Error(), "no other command that reads the settings works",
 			"correct the variable; mcp-bridge serve --help lists them all")
 		return false
 	}
@@ -114,8 +114,8 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 			d.log.Error("not everything could be ended", "err", err)
 		}
 	}()
-	d.settings(os.LookupEnv)
 	ok := d.files()
+	d.settings(os.LookupEnv, ok)
 	ok = d.policyFollowed() && ok
 	if d.guard, err = d.watchdog(d.log); err != nil {
 		d.trouble("watchdog", err,
@@ -142,7 +142,12 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 // policyFollowed reports whether the policy, if there is one, doesn't keep code from running.
 func (d *doctor) policyFollowed() bool {
 	d.policy, d.broken = d.cfg.policy()
-	d.trustPolicy(approvals.New(approvalsConfig(d.log)))
+	a := approvals.New(approvalsConfig(d.log))
+	if err := a.Writable(); err != nil {
+		d.say(toKnow, "approvals", err.Error(), "what you approve isn't kept; once code was run, servers are held",
+			detect.Hint(err))
+	}
+	d.trustPolicy(a)
 	switch {
 	case d.broken != nil:
 		d.trouble("policy", d.broken, "no code is run")
@@ -152,8 +157,9 @@ func (d *doctor) policyFollowed() bool {
 	return d.broken == nil
 }
 
-// settings shows which variables are set, and what loosens the lock-down.
-func (d *doctor) settings(lookup func(string) (string, bool)) {
+// settings shows which variables are set, if none is known to be wrong, and what loosens the
+// lock-down.
+func (d *doctor) settings(lookup func(string) (string, bool), right bool) {
 	var set []string
 	for _, name := range variables() {
 		if v, ok := lookup(name); ok {
@@ -166,7 +172,9 @@ func (d *doctor) settings(lookup func(string) (string, bool)) {
 	if len(set) == 0 {
 		set = []string{"all as they come"}
 	}
-	d.say(fine, "settings", strings.Join(set, " "), "", "")
+	if right {
+		d.say(fine, "settings", strings.Join(set, " "), "", "")
+	}
 	if d.cfg.AllowRootful {
 		d.say(toKnow, "settings", "MCP_BRIDGE_ALLOW_ROOTFUL is set",
 			"a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
@@ -207,10 +215,45 @@ func (d *doctor) examine(ctx context.Context) bool {
 	d.walls(f)
 	for _, k := range sandbox.Enforcements(f, d.sandboxConfig(once)) {
 		r := limitRow(k, f)
+		if less := d.cfg.beyond(k.Limit, f); less != "" {
+			r = row{r.Check, toKnow, r.Found, less, "set a lower MCP_BRIDGE_" + strings.ToUpper(k.Limit)}
+		}
 		d.say(r.Status, r.Check, r.Found, r.Means, r.Fix)
 	}
 	d.orphans(ctx)
-	return d.image(ctx) && d.tryRun(ctx)
+	if !d.image(ctx) {
+		return false
+	}
+	d.packages(ctx)
+	return d.tryRun(ctx)
+}
+
+// packages makes a row for each environment that is built, and for settings that can't be read.
+func (d *doctor) packages(ctx context.Context) {
+	const check, ownModules = "environments", "code can import Python's own modules only"
+	e := d.environments()
+	built, err := e.List(ctx)
+	if err != nil {
+		d.say(toKnow, check, err.Error(), ownModules, "mcp-bridge env list")
+		return
+	}
+	if len(built) == 0 {
+		d.say(fine, check, "none is built", ownModules, "mcp-bridge env build data")
+	}
+	for _, env := range built {
+		if env.Outdated == "" {
+			d.say(fine, check, environmentLine(env, time.Now()), "", "")
+			continue
+		}
+		d.say(toKnow, check, environmentLine(env, time.Now())+": "+env.Outdated,
+			"it is used as it is, with the Python that it was built for; a new build compiles all of it again",
+			"mcp-bridge env build "+env.Name)
+	}
+	for _, known := range e.Definitions() {
+		if known.Err != nil {
+			d.say(toKnow, check, known.Err.Error(), "it can't be built", "correct the file")
+		}
+	}
 }
 
 func (d *doctor) servers() {

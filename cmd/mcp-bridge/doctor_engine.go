@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func (d *doctor) verdict(v detect.Verdict, works bool) {
 		d.say(fine, check, engineLine(v.Facts), "passed over: another one is preferred",
 			"to use it: MCP_BRIDGE_RUNTIME="+v.Name)
 	case works:
-		d.say(toKnow, check, detect.Reason(v.Err), "passed over; it isn't needed", detect.Hint(v.Err))
+		d.say(toKnow, check, detect.Reason(v.Err), "passed over; it isn't needed", "")
 	default:
 		d.say(broken, check, detect.Reason(v.Err), "it can't be used", detect.Hint(v.Err))
 	}
@@ -140,7 +141,7 @@ func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 	}
 	cgroups := k.Limit == "memory" || k.Limit == "pids" || k.Limit == "cpus"
 	switch {
-	case !cgroups || k.By == sandbox.ByEngine || k.By == sandbox.ByNone:
+	case !cgroups || k.By != sandbox.ByWatch && k.By != sandbox.ByAffinity:
 	case f.CgroupVersion == 1:
 		r.Status, r.Fix = toKnow, "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), where a rootless "+
 			"engine can keep it"
@@ -149,6 +150,21 @@ func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 			"Delegate= in systemd's user@.service"
 	}
 	return r
+}
+
+// beyond returns that the machine has less than a limit; nothing where it has as much, or where
+// containers run on another one.
+func (c config) beyond(limit string, f runtime.Facts) string {
+	total, known := memory("MemTotal")
+	cores := goruntime.NumCPU()
+	switch {
+	case f.Remote || f.Desktop:
+	case limit == "memory" && known && int64(c.Memory) > total:
+		return fmt.Sprintf("it limits nothing: this machine has only %d MiB", total>>20)
+	case limit == "cpus" && c.CPUs > float64(cores):
+		return fmt.Sprintf("it limits nothing: this machine has only %d cores", cores)
+	}
+	return ""
 }
 
 // status of a row.

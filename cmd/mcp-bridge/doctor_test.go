@@ -61,7 +61,7 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 	if d.progress == nil {
 		d.progress = func(string) {}
 	}
-	d.settings(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	d.settings(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, true)
 	return d.examine(t.Context())
 }
 
@@ -85,6 +85,10 @@ func TestDoctorNames(t *testing.T) {
 	resting := &runtime.UnavailableError{Engine: "podman", Err: errors.New("its virtual machine is stopped"),
 		Next: "podman machine start", Dormant: true}
 	dead := runtime.Owner{Instance: "i", PID: 4711}
+	memoryBeyond := fine
+	if _, known := memory("MemTotal"); known {
+		memoryBeyond = toKnow
+	}
 	tests := []struct {
 		name   string
 		change func(*fakeEngine)
@@ -169,7 +173,7 @@ func TestDoctorNames(t *testing.T) {
 				runtime.Enforced{}
 		}, map[string]string{"MCP_BRIDGE_CPUS": "1.5"}, true,
 			[]row{{"limit memory", toKnow, "512 MiB", "watched by the guest", "cgroup v2"},
-				{"limit pids", toKnow, "128", "kept by the kernel, set by the guest", "cgroup v2"},
+				{"limit pids", fine, "128", "kept by the kernel, set by the guest", ""},
 				{"limit cpus", toKnow, "2 whole cores", "binds code to; 1.5 was asked for", "cgroup v2"}}, ""},
 		{"no controllers, one user namespace for all", func(e *fakeEngine) {
 			e.facts.OwnUsers,
@@ -181,6 +185,13 @@ func TestDoctorNames(t *testing.T) {
 			[]row{{"limit memory", fine, "512 MiB", "kept by the engine", ""},
 				{"limit cpus", fine, "2 cores", "kept by the engine", ""},
 				{"limit time", fine, "2m0s at most", "kept by the bridge", ""}}, ""},
+		{"limits beyond the machine", func(*fakeEngine) {},
+			map[string]string{"MCP_BRIDGE_CPUS": "99999", "MCP_BRIDGE_MEMORY": "999t"}, true,
+			[]row{{"limit cpus", toKnow, "99999 cores", "it limits nothing: this machine has only",
+				"lower MCP_BRIDGE_CPUS"}, {"limit memory", memoryBeyond, "MiB", "", ""}}, ""},
+		{"limits beyond another machine", func(e *fakeEngine) { e.facts.Remote = true },
+			map[string]string{"MCP_BRIDGE_CPUS": "99999", "MCP_BRIDGE_MEMORY": "999t"}, true,
+			[]row{{"limit cpus", fine, "", "", ""}, {"limit memory", fine, "", "", ""}}, ""},
 		{"orphans", func(e *fakeEngine) {
 			e.orphans = []runtime.Orphan{{ID: "0123456789abcdef", Name: "odd_name", Owner: dead,
 				Created: time.Now().Add(-3 * time.Hour), Running: true}}
@@ -192,6 +203,19 @@ func TestDoctorNames(t *testing.T) {
 			strings.Repeat("2", 64)}, true,
 			[]row{{"image", fine, "digest sha256:222", "pinned", ""},
 				{"settings", fine, "MCP_BRIDGE_IMAGE=python@", "", ""}}, ""},
+		{"an environment", func(e *fakeEngine) {
+			e.listed = []runtime.ListedImage{builtData(e.image.ID, time.Now().Add(-3*time.Hour))}
+			e.listed[0].Labels["io.mcp-bridge.environment.lock"] = dataLock(t)
+		}, nil, true,
+			[]row{{"environments", fine, "env-data:latest, 275.4MB, 2 packages, 3 hours old, layer 0123456789ab", "",
+				""}}, ""},
+		{"an environment whose image has another Python now", func(e *fakeEngine) {
+			e.listed = []runtime.ListedImage{builtData("sha256:older", time.Now())}
+		}, nil, true,
+			[]row{{"environments", toKnow, "its base image is another one now", "compiles all of it again",
+				"mcp-bridge env build data"}}, ""},
+		{"an unknown environment", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_ENV": "dtaa"}, false,
+			[]row{{"run", broken, `there is no environment "dtaa"`, "no code can be run", "env add dtaa"}}, "guest filter"},
 		{"a password in a URL", func(*fakeEngine) {},
 			map[string]string{"MCP_BRIDGE_RUNTIME": "tcp://me:hunter2@host:1"}, true,
 			[]row{{"settings", fine, "tcp://me:xxxxx@host:1", "", ""}}, ""},
@@ -343,10 +367,23 @@ func TestReapCommand(t *testing.T) {
 func TestDoctorBadProfile(t *testing.T) {
 	d := &doctor{print: func(row) {}, parts: &parts{cfg: config{Seccomp: filepath.Join(t.TempDir(),
 		"none.json")}}}
-	d.settings(func(string) (string, bool) { return "", false })
+	d.settings(func(string) (string, bool) { return "", false }, true)
 	for _, r := range d.rows {
 		if strings.Contains(r.Found, "none.json") {
 			t.Errorf("got %+v before it is found out", r)
 		}
+	}
+}
+
+// TestDoctorOfUnwritableState: the row says that approvals can't be kept, and what to do.
+func TestDoctorOfUnwritableState(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	t.Setenv("XDG_STATE_HOME", file)
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	d := &doctor{print: func(row) {}, parts: &parts{log: slog.New(slog.DiscardHandler)}}
+	if !d.policyFollowed() || len(d.rows) != 1 || d.rows[0].Check != "approvals" || d.rows[0].Status != toKnow ||
+		!strings.Contains(d.rows[0].Fix, filepath.Join(file, "mcp-bridge")) {
+		t.Errorf("got %+v", d.rows)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"io"
@@ -26,6 +27,7 @@ type fakeEngine struct {
 	orphans  []runtime.Orphan
 	reapErr  error
 	removed  []string
+	listed   []runtime.ListedImage
 
 	hold          chan struct{} // a pull goes on until it is closed; nil: it doesn't
 	starts, pulls int
@@ -87,6 +89,15 @@ func (e *fakeEngine) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio)
 		return e.end, errors.Join(e.endErr, err)
 	}
 	return e.Local.Run(ctx, s, std)
+}
+
+func (e *fakeEngine) SaveImage(_ context.Context, _ string, w io.Writer) error {
+	archive := tar.NewWriter(w)
+	return errors.Join(archive.WriteHeader(&tar.Header{Name: "oci-layout"}), archive.Close())
+}
+
+func (e *fakeEngine) ListImages(context.Context, string) ([]runtime.ListedImage, error) {
+	return e.listed, nil
 }
 
 func (e *fakeEngine) Orphans(context.Context, runtime.Owner) ([]runtime.Orphan, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ func imageCmd(a *app) *cobra.Command {
 		&cobra.Command{Use: "pull", Short: "Pull the configured image", Args: cobra.NoArgs,
 			RunE: imageAction(a, pullImage)},
 		&cobra.Command{Use: "build",
-			Short: "Make an image from this machine's distribution packages, for where no registry is reached",
+			Short: "Make an image from packages of Debian or Ubuntu, for where no registry is reached",
 			Args:  cobra.NoArgs, RunE: imageAction(a, buildImage)},
 		&cobra.Command{Use: "ensure", Short: "Have an image: the one that is there, else pull it, else build one",
 			Args: cobra.NoArgs, RunE: imageAction(a, ensureImage)},
@@ -69,7 +70,11 @@ func showImages(ctx context.Context, a *app, p *parts) error {
 			fmt.Fprintln(a.stdout, ref+"  missing")
 		}
 	}
-	return nil
+	built, err := p.environments().List(ctx)
+	for _, env := range built {
+		fmt.Fprintln(a.stdout, environmentLine(env, time.Now())+"  environment")
+	}
+	return err
 }
 
 func pullImage(ctx context.Context, a *app, p *parts) error {
@@ -97,7 +102,7 @@ func ensureImage(ctx context.Context, a *app, p *parts) error {
 		return err
 	}
 	a.say(err.Error())
-	a.say("making one from this machine's packages instead")
+	a.say("making one from packages of Debian or Ubuntu instead")
 	return buildImage(ctx, a, p)
 }
 

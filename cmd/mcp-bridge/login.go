@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
@@ -30,7 +31,7 @@ func loginStore() *oauth.Store {
 	if dir == "" {
 		return nil
 	}
-	return &oauth.Store{Dir: filepath.Join(dir, "logins"), Keyring: oauth.SystemKeyring()}
+	return &oauth.Store{Dir: filepath.Join(dir, "logins"), Keyring: secrets.SystemKeyring()}
 }
 
 // loginSource returns what makes logins and hands out their tokens.
@@ -184,7 +185,7 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	if err != nil {
 		return err
 	}
-	if in == oauth.InFile {
+	if in == secrets.InFile {
 		in = "file of logins, which only you can read"
 	}
 	fmt.Fprintf(a.stdout, "logged in to %s (kept in the %s)\n", srv.Name, in)

@@ -120,11 +120,12 @@ func configure(t *testing.T, servers map[string]entry) string {
 	return path
 }
 
-// command is the real program with a configuration.
+// command is the real program with a configuration, whose code has no packages unless it asks for
+// them: the environment data may have been built on this machine.
 func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	cmd := exec.Command(self(t), args...)
 	cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, servers),
-		"XDG_STATE_HOME="+t.TempDir())
+		"XDG_STATE_HOME="+t.TempDir(), "MCP_BRIDGE_ENV=base")
 	if _, chosen := os.LookupEnv("MCP_BRIDGE_RUNTIME"); !chosen {
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME="+os.Getenv("MCP_BRIDGE_TEST_RUNTIME")) // and not what else is installed
 	}

@@ -29,14 +29,17 @@ func (c config) policy() (*policy.Policy, error) {
 }
 
 // audit opens the file that the user names; nil for none. If it can't be written now, the bridge
-// serves all the same, and refuses each run with the reason until it can.
-func (c config) audit() (*audit.Log, error) {
+// serves all the same, logs why, and refuses each run with the reason until it can.
+func (c config) audit(what purpose, log *slog.Logger) (*audit.Log, error) {
 	if c.Audit == "" {
 		return nil, nil
 	}
 	l, err := audit.Open(audit.Config{Path: filepath.Clean(c.Audit), Arguments: c.AuditArguments})
 	var unwritable *audit.Error
 	if errors.As(err, &unwritable) {
+		if what == serving {
+			log.Error("no code will be run", "err", err)
+		}
 		err = nil
 	}
 	return l, err

@@ -323,7 +323,12 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "tool %q of server %q: %s\n  why: %s\n", tool, s.Name, d.Verdict, d.Why())
+	why, sure := p.bridge.Catalog().Unreachable(tool, s.Name)
+	verdict := "tool %q of server %q: %s\n  why: %s\n"
+	if why != "" && sure {
+		verdict = "there is no tool %q of server %q; the verdict on one would be %s\n  why: %s\n"
+	}
+	fmt.Fprintf(a.stdout, verdict, tool, s.Name, d.Verdict, d.Why())
 	granted := false
 	if d.Verdict == policy.Ask && configured {
 		granted = sayGranted(a.stdout, p.grants(), p.grant(s, tool))
@@ -332,7 +337,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if beyond != nil && d.Verdict != policy.Deny {
 		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
 	}
-	switch why, sure := p.bridge.Catalog().Unreachable(tool, s.Name); {
+	switch {
 	case why != "" && sure:
 		return usageError{errors.New(why)}
 	case why != "":

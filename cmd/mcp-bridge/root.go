@@ -96,8 +96,14 @@ func (a *app) root() *cobra.Command {
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
-		policyCmd(a),
-		loginCmd(a), logoutCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
+		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), secretCmd(a), statsCmd(a),
+		versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
+	cmd.InitDefaultCompletionCmd()
+	for _, sub := range cmd.Commands() {
+		if sub.Name() == "completion" { // without a RunE, cobra prints its help for an unknown shell too
+			sub.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	wrapArgErrors(cmd)
 	strictHelp(cmd)
 	return cmd
@@ -123,23 +129,32 @@ func wrongArguments(cmd *cobra.Command, args []string) error {
 	path := cmd.CommandPath()
 	_, takes, some := strings.Cut(cmd.Use, " ")
 	switch {
-	case cmd.HasSubCommands() && len(args) > 0:
+	case cmd.HasSubCommands() && len(args) > 0 && (!some || text.Nearest(args[0], subcommands(cmd)) != nil):
 		return unknownCommand(cmd, args[0])
 	case !some:
 		return fmt.Errorf("%s takes no argument, but got %q", path, args[0])
 	case len(args) == 0:
 		return fmt.Errorf("%s lacks its argument: %s %s", path, path, takes)
 	}
+	either, _, _ := strings.Cut(takes, " |")
+	if words := strings.Fields(either); len(args) < len(words) {
+		return fmt.Errorf("%s lacks %s: %s %s", path, words[len(args)], path, takes)
+	}
 	return fmt.Errorf("%s got %d arguments, more than it takes: %s %s", path, len(args), path, takes)
 }
 
 // unknownCommand returns that a command has no such subcommand, and which one was meant.
 func unknownCommand(cmd *cobra.Command, wrong string) error {
-	var names []string
+	return fmt.Errorf("there is no command %q of %s; %s", wrong, cmd.CommandPath(),
+		meant(cmd, wrong, subcommands(cmd)))
+}
+
+// subcommands returns the names of a command's own commands.
+func subcommands(cmd *cobra.Command) (names []string) {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return fmt.Errorf("there is no command %q of %s; %s", wrong, cmd.CommandPath(), meant(cmd, wrong, names))
+	return names
 }
 
 // strictHelp makes help on an unknown command an error, where cobra prints the general help.

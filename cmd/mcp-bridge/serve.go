@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
+	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
@@ -46,9 +47,15 @@ func (a *app) serve(ctx context.Context) error {
 			}
 		})
 		p.warnOfPolicy()
-		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers), "not_used",
-			len(p.catalog.Problems))
-		if held := p.approvals.HeldNames(p.catalog.Servers); len(held) > 0 {
+		if name := p.cfg.Env; name != "" && name != environments.Base {
+			if err := p.environments().Check(name); err != nil {
+				p.log.Error("no code will be run but such as asks for packages", "setting", prefix+"_ENV", "err", err)
+			}
+		}
+		held := p.approvals.HeldNames(p.catalog.Servers)
+		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers)-len(held),
+			"not_used", unusedServers(p.catalog)+len(held))
+		if len(held) > 0 {
 			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where "+
 				"code could have written them", "servers", held)
 		}
@@ -91,9 +98,9 @@ func (p *parts) found(c discovery.Catalog) {
 	p.apply()
 	c = p.catalog
 	added, changed, removed := differences(before.Servers, c.Servers)
+	held := p.approvals.HeldNames(c.Servers)
 	p.log.Info("the configuration has changed", "added", added, "changed", changed, "removed", removed,
-		"servers", len(c.Servers), "not_used", len(c.Problems),
-		"not_approved", p.approvals.HeldNames(p.catalog.Servers))
+		"servers", len(c.Servers)-len(held), "not_used", unusedServers(c)+len(held), "not_approved", held)
 	p.tell(before.Problems)
 }
 
@@ -168,7 +175,7 @@ func (p *parts) search(what purpose) {
 		p.catalog = findServers(p.cfg)
 		return
 	}
-	p.watcher = watch.New(discovery.Root(), discovery.Current(p.cfg.Config))
+	p.watcher = watch.New(discovery.Root(), environment(p.cfg))
 	p.catalog = p.watcher.Catalog()
 }
 
@@ -209,6 +216,11 @@ const variablesHelp = `
                                     others
   MCP_BRIDGE_POLICY                 file that says which tools code may call: see docs/policy.md;
                                     default: all
+  MCP_BRIDGE_ENV                    packages of code that asks for none: base for none, data, or
+                                    the name of another environment; default: data if it is built
+  MCP_BRIDGE_ENVS                   directory with the settings of environments: see
+                                    docs/environments.md; default: mcp-bridge/environments in your
+                                    configuration directory
   MCP_BRIDGE_AUDIT                  file that takes a line of JSON for each run and each call of a
                                     tool; nothing is run while it can't be written
   MCP_BRIDGE_AUDIT_ARGUMENTS        have those lines hold the arguments too, not only their size and

@@ -21,17 +21,28 @@ import (
 // the guest adds.
 func TestLockDownThroughTheGuest(t *testing.T) {
 	needEngine(t)
-	port, abstract := runtimetest.Outside(t)
 	t.Setenv("MCP_BRIDGE_TEST_SECRET", "must-not-be-seen")
-	code := fmt.Sprintf("import sys\nsys.argv[1:] = [%q, %q]\n%s", port, abstract, runtimetest.Probe)
 	cmd := command(t, map[string]entry{"shop": shop(t)}, "run", "-")
-	cmd.Stdin = strings.NewReader(code)
+	cmd.Stdin = strings.NewReader(looksAround(t))
 	cmd.Stderr = logFile(t)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r := runtimetest.ParseReport(t, string(out))
+	checkLockDown(t, string(out))
+}
+
+// looksAround returns code that reports what it finds of the lock-down.
+func looksAround(t *testing.T) string {
+	t.Helper()
+	port, abstract := runtimetest.Outside(t)
+	return fmt.Sprintf("import sys\nsys.argv[1:] = [%q, %q]\n%s", port, abstract, runtimetest.Probe)
+}
+
+// checkLockDown checks what that code has printed.
+func checkLockDown(t *testing.T, out string) {
+	t.Helper()
+	r := runtimetest.ParseReport(t, out)
 	spec := runtime.Spec{
 		Limits: runtime.Limits{NoFile: openFiles(), Shm: shmSize},
 		Tmpfs: []runtime.Tmpfs{{Path: "/ipc", Size: 16 << 20}, {Path: "/tmp", Size: 64 << 20},

@@ -21,6 +21,7 @@ type startJSON struct {
 	URL     string     `json:"url,omitempty"`
 	Socket  string     `json:"socket,omitempty"`
 	Headers []string   `json:"headers,omitempty"` // names only
+	Secrets []string   `json:"secrets,omitempty"` // names only
 	Hides   []hideJSON `json:"hides,omitempty"`
 }
 
@@ -35,7 +36,8 @@ type hideJSON struct {
 // startOf returns what would be run or connected to.
 func startOf(s discovery.Server) startJSON {
 	shown := upstream.Shown(s)
-	out := startJSON{Command: shown(s.Command), Dir: s.Dir, URL: shown(s.URL), Socket: s.Socket}
+	out := startJSON{Command: shown(s.Command), Dir: s.Dir, URL: shown(s.URL), Socket: s.Socket,
+		Secrets: s.Given()}
 	out.Env, out.Headers = slices.Sorted(maps.Keys(s.Env)), slices.Sorted(maps.Keys(s.Headers))
 	for _, a := range s.Args {
 		out.Args = append(out.Args, shown(a))
@@ -114,6 +116,7 @@ func details(srv discovery.Server) []string {
 	add("over the socket", start.Socket)
 	add("variables", strings.Join(start.Env, ", "))
 	add("headers", strings.Join(start.Headers, ", "))
+	add("secrets", strings.Join(start.Secrets, ", "))
 	switch {
 	case start.Dir != "":
 		add("in", start.Dir)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,7 +110,10 @@ func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 func printServers(out *terminal.Output, c discovery.Catalog) {
 	s := out.Screen()
 	fmt.Fprintln(out, counts(c))
-	if len(c.Servers) == 0 {
+	unused := func(p discovery.Problem) bool { return p.Server != "" }
+	if len(c.Servers) == 0 && slices.ContainsFunc(c.Problems, unused) {
+		fmt.Fprintln(out, "servers were found, and none of them may be used")
+	} else if len(c.Servers) == 0 {
 		fmt.Fprintf(out, "no servers that can be used were found in the files of %d hosts (Claude Code, "+
 			"Cursor, VS Code, Codex …: docs/hosts.md lists them).\n"+
 			"add some to one of them, or to a file of the bridge's own: %s, or one that MCP_BRIDGE_CONFIG names.\n"+
@@ -133,19 +137,23 @@ func printServers(out *terminal.Output, c discovery.Catalog) {
 
 // counts returns how many servers are used and how many are not, and how many files can't be read.
 func counts(c discovery.Catalog) string {
-	unused, files := 0, 0
-	for _, p := range c.Problems {
-		if p.Server != "" {
-			unused++
-		} else {
-			files++
-		}
-	}
+	unused := unusedServers(c)
+	files := len(c.Problems) - unused
 	line := fmt.Sprintf("%d used, %d not", len(c.Servers), unused)
 	if files > 0 {
 		line += fmt.Sprintf("; files that can't be used: %d", files)
 	}
 	return line
+}
+
+// unusedServers returns how many of the problems are each of one server.
+func unusedServers(c discovery.Catalog) (n int) {
+	for _, p := range c.Problems {
+		if p.Server != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // showProblems shows what isn't used: those with the same reason under that reason.

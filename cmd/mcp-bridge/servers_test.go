@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // allHosts is a real home directory with every host's files in it, those of discovery's tests, and
@@ -52,7 +56,8 @@ func TestServersOfAllHosts(t *testing.T) {
 				t.Error("it is no JSON")
 			}
 			got := strings.ReplaceAll(string(out), root, "")
-			if strings.Contains(got, "secret") {
+			advice := strings.NewReplacer("mcp-bridge secret set NAME", "", "${secret:NAME}", "")
+			if strings.Contains(advice.Replace(got), "secret") {
 				t.Error("it tells a secret")
 			}
 			file := filepath.Join("testdata", golden)
@@ -65,5 +70,25 @@ func TestServersOfAllHosts(t *testing.T) {
 				t.Errorf("(-want +got), -update rewrites it:\n%s", d)
 			}
 		})
+	}
+}
+
+// TestNoneMayBeUsed: where servers were found, and none may be used, the user isn't told to add
+// some.
+func TestNoneMayBeUsed(t *testing.T) {
+	held := discovery.Problem{Server: "files", State: discovery.New, Reason: "it is new"}
+	for _, tc := range []struct {
+		problems    []discovery.Problem
+		has, hasNot string
+	}{
+		{nil, "no servers that can be used were found", "none of them"},
+		{[]discovery.Problem{{Reason: "it is no JSON"}}, "no servers that can be used were found", "none of them"},
+		{[]discovery.Problem{held}, "servers were found, and none of them may be used", "add some"},
+	} {
+		var b bytes.Buffer
+		printServers(terminal.New(&b), discovery.Catalog{Problems: tc.problems})
+		if got := b.String(); !strings.Contains(got, tc.has) || strings.Contains(got, tc.hasNot) {
+			t.Errorf("%v: it printed %s", tc.problems, got)
+		}
 	}
 }

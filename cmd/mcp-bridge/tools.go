@@ -150,7 +150,7 @@ func printTools(out *terminal.Output, c *catalog.Catalog, server catalog.Server,
 	if len(tools) == 0 {
 		return
 	}
-	g := terminal.Table{Rows: [][]string{{"TOOL", "VERDICT", "DESCRIPTION"}}, Word: 2}
+	g := terminal.Table{Rows: [][]string{{"TOOL", "IN CODE", "VERDICT", "DESCRIPTION"}}, Word: 3}
 	var reasons []string
 	for _, t := range tools {
 		d := c.Judge(server.Name, t)
@@ -159,8 +159,8 @@ func printTools(out *terminal.Output, c *catalog.Catalog, server catalog.Server,
 			reasons = append(reasons, why)
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(text.Safe(t.Description)), "\n")
-		g.Rows = append(g.Rows, []string{"mcp_" + server.Alias + "." + safe[t.Name], d.Verdict.String(),
-			text.Brief(text.Line(first), 100)})
+		g.Rows = append(g.Rows, []string{t.Name, "mcp_" + server.Alias + "." + safe[t.Name],
+			d.Verdict.String(), text.Brief(text.Line(first), 100)})
 	}
 	s.Table(g)
 	for _, why := range reasons {

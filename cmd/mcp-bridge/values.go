@@ -24,7 +24,7 @@ func (s *seconds) Decode(v string) error {
 		d, err = time.ParseDuration(v + "s")
 	}
 	if err != nil || d < 0 || d > 1e9*time.Second {
-		return errors.New("it must be a duration from 0 to 1e9 seconds, such as 30, 30s or 2m")
+		return errors.New("it must be a duration such as 30, 30s or 2m: not negative, and at most 1e9 seconds")
 	}
 	*s = seconds(d)
 	return nil

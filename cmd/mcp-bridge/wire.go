@@ -195,7 +195,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 
 func (p *parts) poolConfig() upstream.Config {
 	return upstream.Config{
-		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Log: p.log,
+		Servers: p.catalog.Servers, Guard: p.guard, Logins: logins(), Secret: secretValue, Log: p.log,
 		ClientVersion: version(), Instance: p.instance, MaxLine: entrypoint.MaxFrame,
 		StartTimeout: time.Duration(p.cfg.UpstreamStart), IdleTimeout: idle(p.cfg.UpstreamIdle),
 		Listed: p.keep, Refuse: p.refuse,
@@ -217,7 +217,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		return err
 	}
 	p.startTelemetry()
-	record, err := c.audit()
+	record, err := c.audit(what, p.log)
 	if err != nil {
 		return err
 	}
@@ -246,6 +246,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		Login:       loginByPage,
 		Files:       kept,
 		Inputs:      inputs,
+		Packages:    p.packages(),
 		Audit:       record,
 		Traces:      p.telemetry.Traces,
 		Metrics:     p.telemetry.Metrics,
@@ -334,7 +335,7 @@ func findServers(cfg config) discovery.Catalog {
 			Next:   "remove the bridge from its own list of servers",
 		}}}
 	}
-	return discovery.Scan(discovery.Root(), discovery.Current(cfg.Config))
+	return discovery.Scan(discovery.Root(), environment(cfg))
 }
 
 // nested reports whether another bridge has started this one, directly or not.

@@ -25,6 +25,9 @@ type Env struct {
 	Getenv func(string) string // nil means that no variable is set
 	Owners trust.Owners        // of the files; its zero value trusts all of them
 
+	// SecretFile returns the path of the file that is there while a secret is set. Nil: none is set.
+	SecretFile func(name string) string
+
 	// Executable is the bridge's own program, absolute, links resolved; empty if it isn't known.
 	Executable string
 

@@ -50,6 +50,12 @@ func (r *Reader) Names(dir string) ([]string, error) {
 // IsJSON reports whether a name ends in .json.
 func IsJSON(name string) bool { return path.Ext(name) == ".json" }
 
+// meantAsJSON reports whether a file of this name among the bridge's own may be meant to be read.
+// Files such as a README.md or an editor's copy are not.
+func meantAsJSON(name string) bool {
+	return slices.Contains([]string{"", ".jsonc", ".json5", ".yaml", ".yml", ".toml"}, path.Ext(name))
+}
+
 // What is read of one directory: the rest of it isn't what a person or a host wrote.
 const (
 	maxFiles     = 1000
@@ -73,11 +79,15 @@ func (r *Reader) Sources(src Source, required bool) (files []Source, ok bool) {
 	}
 	total := int64(0)
 	for _, name := range names {
-		if !IsJSON(name) && (ending != ".yaml" || !isYAML(name)) {
-			continue
-		}
 		file := src
 		file.Path = r.Join(dir, name)
+		if !IsJSON(name) && (ending != ".yaml" || !IsYAML(name)) {
+			if src.Host == Own && meantAsJSON(name) && !r.Listed[file.Path] && r.IsFile(file.Path) {
+				r.Refuse(file, "", Unusable, Refusal{"it is not read: its name doesn't end in .json",
+					"rename it; what is in it has to be JSON too"})
+			}
+			continue
+		}
 		if info, err := r.Stat(file.Path); err == nil {
 			total += info.Size()
 		}

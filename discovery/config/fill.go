@@ -13,9 +13,7 @@ import (
 // Fill fills in what an entry leaves open, in its host's way, and notes what it was before. What
 // can't be filled in stays as it is, and makes the entry Unusable.
 func (r *Reader) Fill(e *Entry) {
-	written := *e
-	written.Args, written.Env = slices.Clone(e.Args), maps.Clone(e.Env)
-	written.Headers = maps.Clone(e.Headers)
+	written := e.Clone()
 	bad := r.fill(e)
 	if !bad.Refused() {
 		bad = r.socket(e)
@@ -25,6 +23,9 @@ func (r *Reader) Fill(e *Entry) {
 	}
 	e.OfProject = e.File.InProject()
 	e.Files = append([]string{e.Source.Path}, e.Files...)
+	if slices.ContainsFunc(e.Secrets, func(s Secret) bool { return s.In == "url" }) {
+		e.OAuth = OAuth{Off: true} // a login goes by the URL
+	}
 	e.FilledIn = filledIn(&written, e)
 	e.Written = r.written(&written, e)
 }
@@ -40,7 +41,7 @@ func (r *Reader) fill(e *Entry) (bad Refusal) {
 		if strings.HasPrefix(t.name, "env.") {
 			f.env = nil
 		}
-		value, why := f.text(t.text)
+		value, why := f.whole(t.text)
 		first(why)
 		if !why.Refused() && value != t.text {
 			t.set(value)

@@ -8,6 +8,7 @@ type Host struct {
 	Files    []File              // with servers; the first to define a name wins
 	Settings []File              // without servers, but with rules about them
 	Rules    func(*Reader) Rules // reads the rules; nil means there are none
+	Install  *Install            // nil for a host whose files are only read
 }
 
 // A File is one place where a host keeps servers.
@@ -18,6 +19,7 @@ type File struct {
 	Format    *Format // nil means the host's
 	Approval  Approval
 	Elsewhere bool // Rules.Groups returns its entries
+	Secrets   bool // its entries are given the user's secrets
 }
 
 // InProject reports whether the file lies in a project, where all who write to the project can
@@ -53,7 +55,7 @@ type Plugin struct {
 
 // Rules is what a host's settings say of its servers. A nil function refuses and adds nothing.
 type Rules struct {
-	Denied       func(*Entry) Refusal                    // refuses what its settings, or an administrator, forbid
+	Denied       func(*Entry) Refusal                    // refuses what settings or an administrator forbid
 	DeniedOthers func(*Entry) Refusal                    // does the same to the servers of other hosts
 	Denying      []string                                // files that Denied or DeniedOthers goes by now
 	Off          func(name string) (by Source, off bool) // says which file switches a server off

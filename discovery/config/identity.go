@@ -57,6 +57,9 @@ func (s Server) definition() []any {
 	if s.Socket != "" { // what has none is what it was before there were any
 		d = append(d, s.Socket)
 	}
+	for _, secret := range s.Secrets { // another server than one to which the same text is no reference
+		d = append(d, secret.place())
+	}
 	return d
 }
 

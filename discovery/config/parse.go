@@ -16,13 +16,15 @@ import (
 
 const maxDepth = 200 // of nested objects and arrays: the parser recurses
 
-func isYAML(name string) bool {
+// IsYAML reports whether a name is of a YAML file.
+func IsYAML(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// parse returns the object that a file holds, or why it holds none. A refusal quotes no more of the
-// file than one character.
-func parse(name string, data []byte) (root Object, standard bool, bad Refusal) {
+// Parse returns the object that a file of that name holds, whether it is standard JSON (or not JSON
+// at all), or why it holds none. JSON may have comments and trailing commas. A refusal quotes no
+// more of the file than one character.
+func Parse(name string, data []byte) (root Object, standard bool, bad Refusal) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	blank := len(bytes.TrimSpace(data)) == 0
 	utf16 := bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
@@ -38,7 +40,7 @@ func parse(name string, data []byte) (root Object, standard bool, bad Refusal) {
 	case strings.HasSuffix(name, ".toml"):
 		root, bad = parseTOML(data)
 		return root, true, bad
-	case isYAML(name):
+	case IsYAML(name):
 		root, bad = parseYAML(data)
 		return root, true, bad
 	case blank:
@@ -57,9 +59,9 @@ func parseJSON(data []byte) (root Object, standard bool, bad Refusal) {
 		what, where := syntax(err)
 		return nil, false, Refusal{"it is not valid JSON: " + what + where, "correct it there"}
 	}
-	root, ok := fromJSON(v).Object()
+	root, ok := FromJSON(v).Object()
 	if !ok {
-		return nil, false, Refusal{"it holds " + fromJSON(v).Kind() + ", not an object",
+		return nil, false, Refusal{"it holds " + FromJSON(v).Kind() + ", not an object",
 			`write {"mcpServers": {…}}`}
 	}
 	return root, v.IsStandard(), Refusal{}

@@ -23,7 +23,7 @@ func FuzzYAML(f *testing.F) {
 }
 
 func checkTree(t *testing.T, name string, data []byte) {
-	root, _, bad := parse(name, data)
+	root, _, bad := Parse(name, data)
 	if bad.Refused() {
 		if root != nil {
 			t.Fatalf("%v, and a refusal: %v", root, bad)

@@ -138,7 +138,7 @@ func (r *Reader) load(src Source, strict, required bool) *Document {
 		}
 		return r.broken(src.Path, bad)
 	}
-	root, standard, bad := parse(src.Path, data)
+	root, standard, bad := Parse(src.Path, data)
 	d := &Document{There: true, Root: root, Rules: root, Standard: standard}
 	if err := r.owners.File(src.Path); err != nil {
 		d.There, d.Root, d.Standard, d.Broken, d.Exposed = false, nil, false, true, true
@@ -190,7 +190,7 @@ func (r *Reader) value(native string) (string, error) {
 
 // limit is how many bytes a file of entries or rules may have.
 func (r *Reader) limit(native string) int64 {
-	if strings.HasSuffix(native, ".toml") || isYAML(native) {
+	if strings.HasSuffix(native, ".toml") || IsYAML(native) {
 		return maxSmall
 	}
 	p, home := r.Clean(native), r.Clean(r.Env.Home)

@@ -64,6 +64,7 @@ func (f *filling) refuse(what, next string) Refusal { return Refusal{"its " + f.
 // What to do about texts that only the host can fill in, and about variables.
 const (
 	writeIt = "write the value itself into a file of MCP_BRIDGE_CONFIG"
+	keepIt  = "keep it by mcp-bridge secret set NAME, and have ${secret:NAME} in a file of ~/.config/mcp/servers"
 	setIt   = "set it in the environment that mcp-bridge is started with"
 )
 
@@ -103,7 +104,7 @@ func (f *filling) resolve(kind, name, defaults string) (string, Refusal) {
 		}
 		return path.Base(f.reader.Clean(env.Dir)), Refusal{}
 	case "input":
-		return "", f.refuse(" asks for an input of "+host+", which nothing else can read", writeIt)
+		return "", f.refuse(" asks for an input of "+host+", which nothing else can read", keepIt)
 	case "{":
 		return "", f.refuse(" has a ${…} in it, and what "+host+" makes of that isn't known",
 			"write the value itself")

@@ -19,6 +19,7 @@ type Server struct {
 	OfProject   bool      // its file lies in the project, where other users may write too
 	Written     string    // a hash of its name and definition as the files have it: see ID
 	FilledIn    FilledIn  // which values the file itself doesn't hold
+	Secrets     []Secret  // places in its texts for the user's secrets, in the order of the texts
 	Files       []string  // of its definition and its host's word on it, there or not; absolute
 
 	// Of Stdio.

@@ -20,7 +20,7 @@ func filledIn(written, e *Entry) FilledIn {
 	differ := func(was, is map[string]string) map[string]string {
 		refs := map[string]string{}
 		for name, text := range was {
-			if value, ok := is[name]; ok && value != text {
+			if value, ok := is[name]; ok && (value != text || len(e.Secrets) > 0 && secretRef.MatchString(text)) {
 				refs[name] = text
 			}
 		}
@@ -70,6 +70,9 @@ func (s Server) Told() string {
 	}
 	line(`Header "Authorization", from the variable`, s.BearerTokenEnv)
 	s.OAuth.tell(&b, line)
+	for _, name := range s.Given() {
+		line("Secret of yours that it is given", name)
+	}
 	return b.String()
 }
 

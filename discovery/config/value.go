@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -31,6 +33,54 @@ type Member struct {
 
 // Word returns a string as a value.
 func Word(text string) Value { return Value{text} }
+
+// Of returns a string, bool, int, list of strings or Object as a value.
+func Of(v any) Value {
+	switch v := v.(type) {
+	case int:
+		return Value{number(strconv.Itoa(v))}
+	case []string:
+		list := make([]Value, len(v))
+		for i, s := range v {
+			list[i] = Word(s)
+		}
+		return Value{list}
+	case string, bool, Object:
+		return Value{v}
+	}
+	panic(fmt.Sprintf("config.Of: %T is none of its types", v))
+}
+
+// List returns values as an array.
+func List(values []Value) Value { return Value{values} }
+
+// Equal reports whether two values are the same. The order of an object's members is of no account,
+// and of two with one name the last counts.
+func (v Value) Equal(w Value) bool {
+	a, isObject := v.Object()
+	b, too := w.Object()
+	if isObject && too {
+		names := func(o Object) map[string]bool {
+			set := map[string]bool{}
+			for _, m := range o {
+				set[m.Name] = true
+			}
+			return set
+		}
+		return maps.Equal(names(a), names(b)) && !slices.ContainsFunc(a, func(m Member) bool {
+			return !a.Get(m.Name).Equal(b.Get(m.Name))
+		})
+	}
+	first, isArray := v.Array()
+	second, too := w.Array()
+	if isArray && too {
+		return slices.EqualFunc(first, second, Value.Equal)
+	}
+	if isObject || isArray || w.Is("an object") || w.Is("an array") {
+		return false
+	}
+	return v.v == w.v
+}
 
 // Value returns the object as a value.
 func (o Object) Value() Value { return Value{o} }
@@ -156,20 +206,20 @@ func Merge(under, over Object) Object {
 	return both
 }
 
-// fromJSON returns what the parser found.
-func fromJSON(v hujson.Value) Value {
+// FromJSON returns what the parser found.
+func FromJSON(v hujson.Value) Value {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
 		o := make(Object, len(c.Members))
 		for i, m := range c.Members {
 			name, _ := m.Name.Value.(hujson.Literal)
-			o[i] = Member{name.String(), fromJSON(m.Value)}
+			o[i] = Member{name.String(), FromJSON(m.Value)}
 		}
 		return Value{o}
 	case *hujson.Array:
 		a := make([]Value, len(c.Elements))
 		for i, e := range c.Elements {
-			a[i] = fromJSON(e)
+			a[i] = FromJSON(e)
 		}
 		return Value{a}
 	case hujson.Literal:

@@ -9,7 +9,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-var amp = &config.Host{Name: "Amp", Format: ampFormat, Files: ampFiles, Rules: readAmp}
+var amp = &config.Host{Name: "Amp", Format: ampFormat, Files: ampFiles, Rules: readAmp,
+	Install: &config.Install{ID: "amp", Program: "amp", User: []string{"user"}, Project: "workspace",
+		Command: []string{"amp", "mcp", "add", config.Own, "--env", "{env}", "--", "{command}"},
+		Next:    "amp tools list shows the bridge"}}
 
 var ampFiles = []config.File{
 	{Scope: "managed", Paths: config.PerSystem("/etc/ampcode/managed-settings.json",

@@ -24,6 +24,16 @@ var claudeCode = &config.Host{
 			Format: claudeFormat.With(func(f *config.Format) { f.References = config.Options })},
 	},
 	Settings: claudeSettings,
+	Install: &config.Install{
+		ID: "claude-code", Program: "claude", Marks: config.Everywhere("{claude}", "{claude.json}"),
+		User: []string{"user"}, Project: "project", Entry: stdioType,
+		Allow: []config.Preference{{Paths: config.Everywhere("{claude}/settings.json"),
+			Path: []string{"permissions", "allow"}, Value: config.Of("mcp__" + config.Own), Add: true}},
+		Command: []string{"claude", "mcp", "add", "--scope", "user", config.Own, "-e", "{env}", "--",
+			"{command}"},
+		Next: "start a new session; /mcp shows the bridge",
+		Sent: config.Sent{Note: "with its tool search, only those that its model has looked for"},
+	},
 	Rules: func(r *config.Reader) config.Rules {
 		c := newClaude(r)
 		rules := config.Rules{Denied: c.denied, Approved: c.approved, Tools: c.toolRules, Groups: c.groups,

@@ -13,6 +13,24 @@ var cline = &config.Host{
 		{Scope: "shared", Paths: config.Everywhere("{cline}/data/settings/cline_mcp_settings.json")},
 		{Scope: "VS Code", Paths: extension("saoudrizwan.claude-dev/settings/cline_mcp_settings.json")},
 	},
+	Install: &config.Install{
+		ID: "cline", Program: "cline", User: []string{"CLINE_MCP_SETTINGS_PATH", "VS Code", "shared"},
+		Marks:   clineMarks(),
+		New:     config.Everywhere("{cline}/data/settings/cline_mcp_settings.json"),
+		Entry:   config.Object{{Name: "timeout", Value: config.Of(toolSeconds)}},
+		Unasked: config.Object{{Name: "autoApprove", Value: config.Of(ownTools)}},
+		Next:    "Cline's MCP Servers, Configure shows the bridge",
+		Off:     off("disabled", true),
+	},
+}
+
+// clineMarks are the directories of Cline and of its extensions.
+func clineMarks() config.Paths {
+	marks := extension("saoudrizwan.claude-dev")
+	for _, of := range []*[]string{&marks.Linux, &marks.Darwin, &marks.Windows} {
+		*of = append(*of, "{cline}")
+	}
+	return marks
 }
 
 // alwaysAllow and autoApprove are about asking, and filter nothing.

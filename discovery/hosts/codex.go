@@ -10,6 +10,15 @@ var codex = &config.Host{
 			Approval: config.ByRules},
 		{Scope: "user", Paths: codexUser},
 	},
+	Install: &config.Install{
+		ID: "codex", Program: "codex", User: []string{"user"}, Project: "project",
+		Entry:   config.Object{{Name: "tool_timeout_sec", Value: config.Of(toolSeconds)}},
+		Unasked: config.Object{{Name: "default_tools_approval_mode", Value: config.Of("approve")}},
+		Command: []string{"codex", "mcp", "add", config.Own, "--env", "{env}", "--", "{command}"},
+		Next:    "start a new session; codex mcp list shows the bridge",
+		Off:     off("enabled", false),
+		Sent:    config.Sent{Without: "$schema"},
+	},
 	Rules: func(r *config.Reader) config.Rules {
 		return config.Rules{
 			Denied:   func(e *config.Entry) config.Refusal { return codexDenied(r, e) },

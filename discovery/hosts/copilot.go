@@ -15,6 +15,14 @@ var copilot = &config.Host{
 		{Scope: "repository", Approval: config.ByRules},
 		{Scope: "user", Paths: config.Everywhere("{copilot}/mcp-config.json")},
 	},
+	Install: &config.Install{
+		ID: "copilot-cli", Program: "copilot", User: []string{"user"}, Project: "workspace",
+		Entry: config.Object{{Name: "type", Value: config.Of("local")},
+			{Name: "tools", Value: config.Of([]string{"*"})}},
+		Command: []string{"copilot", "mcp", "add", config.Own, "--env", "{env}", "--", "{command}"},
+		Next: "/mcp show lists the bridge; Copilot CLI asks before it calls a tool, unless it is " +
+			"started with --allow-tool '" + config.Own + "'",
+	},
 	Rules: func(r *config.Reader) config.Rules {
 		c := copilotRules{r, r.Settings("Copilot CLI", copilotSettings)}
 		approved := r.TrustedOnly("Copilot CLI", "copilot", c.trusts)

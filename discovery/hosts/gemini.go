@@ -14,6 +14,15 @@ var gemini = &config.Host{
 			Else: config.Everywhere("{gemini}/trustedFolders.json")},
 	}, geminiSystem("gemini", "GEMINI_CLI", "gemini-cli", "GeminiCli")...),
 	Files: geminiFiles,
+	Install: &config.Install{
+		ID: "gemini-cli", Program: "gemini", Marks: config.Everywhere("{gemini}/settings.json"),
+		User: []string{"user"}, Project: "project",
+		Unasked: config.Object{{Name: "trust", Value: config.Of(true)}},
+		Command: []string{"gemini", "mcp", "add", "-s", "user", "-e", "{env}", config.Own, "{command}"},
+		Next:    "gemini mcp list shows the bridge, in a folder that Gemini CLI trusts",
+		Off:     geminiOff,
+		Sent:    config.Sent{PerTool: 48}, // a parameter wait_for_previous
+	},
 	Rules: func(r *config.Reader) config.Rules {
 		lists := readGeminiLists(r, "Gemini CLI", geminiFiles)
 		trust := geminiTrust{r, geminiTrustIsOff(r)}
@@ -56,11 +65,19 @@ var geminiFormat = config.Plain(func(f *config.Format) {
 		Scopes: "scopes", Enabled: "enabled"}
 })
 
+var geminiEnablement = config.Everywhere("{gemini}/mcp-server-enablement.json")
+
+// geminiOff is what `gemini mcp disable` writes.
+func geminiOff(entry []string) config.Preference {
+	return config.Preference{Paths: geminiEnablement, Value: config.Of(false),
+		Path: []string{geminiName(entry[len(entry)-1]), "enabled"}}
+}
+
 // geminiSwitches returns the servers that `gemini mcp disable` has switched off. Gemini CLI allows
 // no comments in that file.
 func geminiSwitches(r *config.Reader) map[string]config.Source {
 	off := map[string]config.Source{}
-	for _, p := range r.Expand(config.Everywhere("{gemini}/mcp-server-enablement.json")) {
+	for _, p := range r.Expand(geminiEnablement) {
 		src := config.Source{Host: "Gemini CLI", Scope: "enablement", Path: p}
 		for _, m := range r.Rule(src, true).Rules {
 			delete(off, geminiName(m.Name)) // of two with one name the last counts

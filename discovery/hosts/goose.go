@@ -5,6 +5,14 @@ import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 var goose = &config.Host{Name: "Goose", Format: gooseFormat, Files: []config.File{
 	{Scope: "user", Paths: config.OnWindows("{config}/goose/config.yaml",
 		"{appdata}/Block/goose/config/config.yaml")},
+}, Install: &config.Install{
+	ID: "goose", Program: "goose", User: []string{"user"},
+	Entry: config.Object{{Name: "enabled", Value: config.Of(true)}, {Name: "type", Value: config.Of("stdio")},
+		{Name: "name", Value: config.Of(config.Own)},
+		{Name: "description", Value: config.Of("Runs Python that calls the tools of your MCP servers")},
+		{Name: "timeout", Value: config.Of(toolSeconds)}},
+	Next: "start a new session; GOOSE_MODE says whether Goose asks before it calls a tool",
+	Off:  off("enabled", false),
 }}
 
 var gooseFormat = &config.Format{

@@ -7,6 +7,7 @@ package hosts
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
@@ -21,6 +22,22 @@ var All = withFormats(
 	antigravity, lmStudio, warp, amp, crush, visualStudio,
 	own,
 )
+
+// What several hosts are told of the bridge's entry.
+var (
+	stdioType = config.Object{{Name: "type", Value: config.Of("stdio")}}
+	ownTools  = []string{"run_python", "search_tools", "read_output"}
+)
+
+// off is Install.Off of a host with a member of the entry for it.
+func off(member string, value bool) func([]string) config.Preference {
+	return func(entry []string) config.Preference {
+		return config.Preference{Path: append(slices.Clone(entry), member), Value: config.Of(value)}
+	}
+}
+
+// toolSeconds is more than a run may take by default (MCP_BRIDGE_MAX_TIMEOUT).
+const toolSeconds = 150
 
 // Dirs returns the directories that the hosts' patterns name.
 func Dirs() (dirs []config.Dir) {

@@ -6,6 +6,11 @@ var kiro = &config.Host{Name: "Kiro", Format: kiroFormat, Files: []config.File{
 	{Scope: "workspace", Paths: config.Everywhere("{workspace}/.kiro/settings/mcp.json"),
 		Approval: config.NobodyAsks},
 	{Scope: "user", Paths: config.Everywhere("{home}/.kiro/settings/mcp.json")},
+}, Install: &config.Install{
+	ID: "kiro", Program: "kiro", Marks: config.Everywhere("{home}/.kiro"), User: []string{"user"},
+	Project: "workspace", Unasked: config.Object{{Name: "autoApprove", Value: config.Of(ownTools)}},
+	Next: "Kiro's MCP panel shows the bridge",
+	Off:  off("disabled", true),
 }}
 
 // amazonQ is Kiro's former name.

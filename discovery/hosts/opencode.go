@@ -11,6 +11,14 @@ var openCode = &config.Host{
 	Dirs: []config.Dir{{Name: "opencode.json", Var: "OPENCODE_CONFIG"},
 		{Name: "opencode dir", Var: "OPENCODE_CONFIG_DIR"}},
 	Files: openCodeFiles,
+	Install: &config.Install{
+		ID: "opencode", Program: "opencode", User: []string{"user"}, Project: "project",
+		Marks: config.Everywhere("{home}/.opencode", "{config}/opencode"),
+		New:   config.Everywhere("{config}/opencode/opencode.json"), Key: openCodeKey,
+		Entry: config.Object{{Name: "type", Value: config.Of("local")}},
+		Next:  "opencode mcp list shows the bridge",
+		Off:   openCodeOff,
+	},
 	Rules: func(r *config.Reader) config.Rules { return readOpenCode(r, "OpenCode", openCodeFiles) },
 }
 
@@ -48,6 +56,23 @@ func openCodeGroups(r *config.Reader, src config.Source, root config.Object) []c
 		}
 	}
 	return []config.Group{{Source: src, Entries: inner}, {Source: src, Entries: older}}
+}
+
+// openCodeKey returns where a file has its servers: in the newer shape, in an object of their own.
+func openCodeKey(root config.Object) []string {
+	inner, ok := root.At("mcp/servers").Object()
+	if ok && inner.Get("type").Is("nothing") {
+		return []string{"mcp", "servers"}
+	}
+	return []string{"mcp"}
+}
+
+// openCodeOff is the member of either shape.
+func openCodeOff(entry []string) config.Preference {
+	if len(entry) == len([]string{"mcp", "servers", "NAME"}) {
+		return off("disabled", true)(entry)
+	}
+	return off("enabled", false)(entry)
 }
 
 // openCodeRules is what a host's files say of tools. A tool has to pass two lists, that of the

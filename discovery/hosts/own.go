@@ -10,7 +10,7 @@ import (
 // own is the bridge's own files.
 var own = &config.Host{Name: config.Own, Format: OwnFormat, Files: []config.File{
 	{Scope: "shared", Paths: config.Everywhere("{config}/mcp/mcp.json")},
-	{Scope: "user", Paths: config.Everywhere("{config}/mcp/servers/*.json")},
+	{Scope: "user", Paths: config.Everywhere("{config}/mcp/servers/*.json"), Secrets: true},
 }}
 
 // OwnFormat is of the bridge's own files: servers under either of two keys, or a single entry.
@@ -22,6 +22,10 @@ var OwnFormat = config.Plain(func(f *config.Format) {
 	f.Remote.OAuth = claudeFormat.Remote.OAuth
 	f.Remote.OAuth.ClientSecret = "clientSecret"
 	f.Finish = func(e *config.Entry, m *config.Members) {
+		if m.Get("type").Absent() && !m.Get("command").Absent() && !m.Get("url").Absent() {
+			m.Refuse("it has a command and a url",
+				`take one of them out, or write which one counts: "type": "stdio" or "http"`)
+		}
 		if e.Transport != config.Stdio {
 			e.HeadersHelper, e.BearerTokenEnv = m.Text("headersHelper"), m.Text("bearerTokenEnv")
 		}

@@ -12,7 +12,10 @@ var (
 	lmStudio = &config.Host{Name: "LM Studio", Format: config.Plain(nil), Files: []config.File{
 		{Scope: "user", Paths: config.Everywhere("{home}/.lmstudio/mcp.json",
 			"{home}/.cache/lm-studio/mcp.json")},
-	}}
+	}, Install: &config.Install{ID: "lm-studio", Program: "lms", User: []string{"user"},
+		Marks: config.Everywhere("{home}/.lmstudio", "{home}/.cache/lm-studio"),
+		Next: "switch mcp/" + config.Own + " on in the sidebar's Program tab; LM Studio asks before it calls " +
+			"a tool"}}
 	warp = &config.Host{Name: "Warp", Format: warpFormat, Files: []config.File{
 		{Scope: "user", Paths: config.Everywhere("{home}/.warp/.mcp.json")},
 	}}

@@ -9,9 +9,9 @@ import (
 
 // The programs that VS Code's source is made into, and the directories of their users' settings.
 var (
-	vsCode         = edition("VS Code", "Code/User")
-	vsCodeInsiders = edition("VS Code Insiders", "Code - Insiders/User")
-	vsCodium       = edition("VSCodium", "VSCodium/User")
+	vsCode         = edition("VS Code", "Code/User", "vscode", "code")
+	vsCodeInsiders = edition("VS Code Insiders", "Code - Insiders/User", "vscode-insiders", "code-insiders")
+	vsCodium       = edition("VSCodium", "VSCodium/User", "vscodium", "codium")
 
 	editionDirs = []string{"Code/User", "Code - Insiders/User", "VSCodium/User"}
 )
@@ -43,12 +43,16 @@ var vsCodeFormat = config.Plain(func(f *config.Format) {
 	}
 })
 
-func edition(name, dir string) *config.Host {
+func edition(name, dir, id, program string) *config.Host {
 	h := &config.Host{Name: name, Format: vsCodeFormat, Files: []config.File{
 		{Scope: "user", Paths: config.Settings(dir + "/mcp.json")},
 		{Scope: "profile"},
 	}}
+	h.Install = &config.Install{ID: id, Program: program, User: []string{"user"}, Entry: stdioType,
+		Command: []string{program, "--add-mcp", "{json}"},
+		Next:    "the command \"MCP: List Servers\" shows the bridge, and asks whether to trust it"}
 	if name == "VS Code" {
+		h.Install.Project = "workspace"
 		h.Files = append([]config.File{{Scope: "workspace",
 			Paths:    config.Everywhere("{workspace}/.vscode/mcp.json"),
 			Approval: config.HostAsks}}, h.Files...)

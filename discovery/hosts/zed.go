@@ -8,8 +8,23 @@ import (
 
 var zed = &config.Host{Name: "Zed", Format: zedFormat, Files: []config.File{
 	{Scope: "project", Paths: config.Everywhere("{workspace}/.zed/settings.json"), Approval: config.HostAsks},
-	{Scope: "user", Paths: config.OnWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json")},
+	{Scope: "user", Paths: zedUser},
+}, Install: &config.Install{
+	ID: "zed", Program: "zed", User: []string{"user"}, Project: "project", Allow: zedAllow(),
+	Next: "the Agent Panel's settings show the bridge with a green dot",
+	Off:  off("enabled", false),
 }}
+
+var zedUser = config.OnWindows("{config}/zed/settings.json", "{appdata}/Zed/settings.json")
+
+// zedAllow has Zed call our tools unasked; it knows them by such names since its version 0.224.
+func zedAllow() (all []config.Preference) {
+	for _, tool := range ownTools {
+		path := []string{"agent", "tool_permissions", "tools", "mcp:" + config.Own + ":" + tool, "default"}
+		all = append(all, config.Preference{Paths: zedUser, Path: path, Value: config.Of("allow")})
+	}
+	return all
+}
 
 var zedFormat = config.Plain(func(f *config.Format) {
 	f.Key, f.Foreign, f.References, f.Disabled = "context_servers", "mcpServers", nil, ""

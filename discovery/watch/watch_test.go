@@ -246,3 +246,31 @@ func TestWatchDoesNotWaitForEver(t *testing.T) {
 		}
 	})
 }
+
+// TestWatchSecrets: a server is found once its secret is set, and found again each time it is set.
+func TestWatchSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t)
+		h.write(".config/mcp/servers/a.json", `{"command": "a", "args": ["${secret:s}"]}`)
+		env := h.env()
+		env.SecretFile = func(name string) string { return filepath.Join(h.dir, "secrets", name) }
+		w := New(discovery.Root(), env)
+		if got := names(w.Catalog()); got != "a!its args[0] asks for the secret s, which is not set" {
+			t.Fatalf("at first: %s", got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		found := make(chan string)
+		go w.Run(ctx, func(c discovery.Catalog) { found <- names(c) })
+		for range 2 {
+			h.write("secrets/s", "{}")
+			if got := <-found; got != "a=a" {
+				t.Errorf("found %s", got)
+			}
+		}
+		h.remove("secrets")
+		if got := <-found; !strings.HasPrefix(got, "a!") {
+			t.Errorf("after its removal: %s", got)
+		}
+	})
+}

@@ -33,8 +33,11 @@ AHEAD = (
 OUT = "out"  # below HOME: files that are left here are handed over
 
 
-def main(fd: int) -> None:
-    """Runs on the descriptor of the link; returns only when something of the guest's own failed."""
+def main(fd: int, order: wire.Frame | None = None) -> None:
+    """Runs on the descriptor of the link; returns only when something of the guest's own failed.
+
+    order is what the container was started for, besides to run code with the standard library.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,13 +45,24 @@ def main(fd: int) -> None:
     streams.install()
     link = Link(fd)
     reserve = errors.Reserve()
-    link.send({"type": "warm"})
+    packages = None
+    if order:
+        from guest.environment import Environment  # most containers have the standard library alone
+
+        packages = Environment(order)
+    if not (packages and packages.ahead):
+        link.send({"type": "warm"})
     fast = FastExit()
     namespace = fresh_main()
     runtime = mcp_runtime.Runtime(link, namespace)
     display = Display(link)
+    display.install()
     _import_ahead(link)
     limits.prepare()
+    if packages:
+        failed = packages.enter()
+        if packages.ahead:
+            link.send({"type": "warm", "failed": failed})
     surroundings()
     # Objects made so far count as old then, and the first collections of the code pass them over:
     # 7 ms of a warm call's p50.
@@ -59,18 +73,19 @@ def main(fd: int) -> None:
     status, options = 1, frame["options"]
     try:
         runtime.install(frame)
-        display.install(options.get("maxArtifactBytes") or 0)
-        watched = any((options.get("watch") or {}).values())
-        limits.apply(options.get("rlimits") or {}, options.get("cores") or 0, watched)
+        display.limit = options.get("maxArtifactBytes") or 0
+        (packages.limit if packages else limits.apply)(*limits.of(options))
     except Exception as e:
         kind = type(e).__name__
         told = f"the guest could not prepare the run: {kind}: {e}"
         link.send({"type": "claim", "error": {"code": "internal_error", "type": kind, "message": told}})
         leave(status, display, fast)
+    if packages:
+        atexit.register(packages.report, link)
     try:
         if file := str(frame.get("file") or ""):
             wire.USER_FILE, sys.argv[0] = file, file
-        execute.run(str(frame.get("code")), namespace)
+        execute.run(str(frame.get("code")), namespace, packages)
         status = 0
     except SystemExit as e:
         status = exit_status(e.code)

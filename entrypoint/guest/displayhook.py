@@ -23,12 +23,12 @@ class Display:
     """The builtins `display` and `save_artifact` of one run, and its displayhook."""
 
     def __init__(self, link: Link) -> None:
-        self._link, self._limit = link, 0
+        self._link = link
+        self.limit = 0  # bytes of all files that the run may hand over
         self._made: Screen | None = None
 
-    def install(self, limit: int) -> None:
-        """limit: bytes of all files that the run may hand over."""
-        self._limit = limit
+    def install(self) -> None:
+        """Makes them what code and interpreter use."""
         builtins.display = self.display  # type: ignore[attr-defined]
         builtins.save_artifact = self.save_artifact  # type: ignore[attr-defined]
         sys.displayhook = self.last_value
@@ -38,7 +38,7 @@ class Display:
         if self._made is None:
             from guest.display import Screen
 
-            self._made = Screen(self._link, self._limit)
+            self._made = Screen(self._link, self.limit)
         return self._made
 
     def display(self, *values: Any, mime: str | None = None) -> None:
@@ -68,7 +68,8 @@ class Display:
 
     def finish(self) -> None:
         """Shows the figures that are still open."""
-        if PYPLOT in sys.modules:
+        pyplot = sys.modules.get(PYPLOT)  # it may have been imported ahead, and never used
+        if pyplot is not None and pyplot.get_fignums():
             self.screen().figures()
 
 

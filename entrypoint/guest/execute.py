@@ -8,23 +8,27 @@ import linecache
 from types import CodeType
 
 from guest import wire
-from guest.light_typing import Any
+from guest.light_typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from guest.environment import Environment
 
 CO_COROUTINE = 0x80
 
 _BEHIND = " \t\f\v\r\n)\\"  # what can stand behind a last expression is this, and a semicolon
 
 
-def run(code: str, namespace: dict[str, Any]) -> None:
+def run(code: str, namespace: dict[str, Any], packages: Environment | None = None) -> None:
     """Runs code in namespace, without an event loop if it has no await at its top level.
 
-    So asyncio.run and blocking calls work in it. What it raises is passed on.
+    So asyncio.run and blocking calls work in it. What it raises is passed on. The packages note
+    what it imports.
     """
     code = code.removeprefix("\ufeff")  # a byte order mark, as some editors write it
     lines = lines_of(code)
     linecache.cache[wire.USER_FILE] = (len(code), None, lines, wire.USER_FILE)
     _check(lines)
-    parts = compiled(code, lines)
+    parts = compiled(code, lines, packages)
     if not any(part.co_flags & CO_COROUTINE for part in parts):
         for part in parts:
             exec(part, namespace)
@@ -69,7 +73,7 @@ def _check(lines: list[str]) -> None:
             raise SyntaxError(f"the code holds {what}, which no Python source may", place)
 
 
-def compiled(code: str, lines: list[str]) -> list[CodeType]:
+def compiled(code: str, lines: list[str], packages: Environment | None = None) -> list[CodeType]:
     """The code in one part, or two when the value of a last expression is to be shown.
 
     With a semicolon behind it, as in a notebook, it isn't.
@@ -77,6 +81,8 @@ def compiled(code: str, lines: list[str]) -> list[CodeType]:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = compile(code, wire.USER_FILE, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     assert isinstance(tree, ast.Module)
+    if packages:
+        packages.note(tree)
     last: list[ast.stmt] = []
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         if not _behind(tree.body[-1], lines).lstrip(_BEHIND).startswith(";"):

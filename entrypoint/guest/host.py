@@ -81,12 +81,11 @@ class Host:
     def _execute(self, frame: wire.Frame, line: bytes) -> None:
         if self._run.asked:
             raise Stop(wire.EXIT_PROTOCOL, "the host sent a second execute; a guest is for one run")
-        bounds = frame["options"].get("watch") or {}
         self._run.asked = True
         self._run.id = frame["id"]
         limit = frame["options"].get("maxArtifactBytes")
         self._run.file_limit = limit if isinstance(limit, int) and limit > 0 else 0
-        self._run.watch = (bounds.get("memoryBytes", 0), bounds.get("processes", 0))
+        self._run.bound(frame["options"])
         if self._run.cancelled_id == self._run.id:
             self._run.kill("cancel")
         else:

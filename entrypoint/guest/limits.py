@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 
 from guest import confine, watch
+from guest.light_typing import Any
 
 THREAD_STACK = 2 << 20
 M_ARENA_MAX = -8  # of mallopt(3)
@@ -25,6 +26,12 @@ def prepare() -> None:
             _set(name, 0)
         except ValueError:  # gVisor hasn't all that Linux has
             pass
+
+
+def of(options: Mapping[str, Any]) -> tuple[Mapping[str, int], int, bool]:
+    """The arguments of apply that options ask for."""
+    watched = any((options.get("watch") or {}).values())
+    return options.get("rlimits") or {}, options.get("cores") or 0, watched
 
 
 def apply(rlimits: Mapping[str, int], cores: int = 0, watched: bool = False) -> None:

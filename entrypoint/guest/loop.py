@@ -34,9 +34,13 @@ class Loop:
         pipes: tuple[int, int],
         child: int,
         own: confine.Confined,
+        order: wire.Frame | None = None,
     ) -> None:
         self._in = host_in
         self._run = Run(child, own, wire.Outbox(host_out), wire.Outbox(link))
+        self._ahead = bool(order and order.get("imports"))  # others' code runs before there is a run
+        if self._ahead and order:
+            self._run.bound(order)
         self._output = Output(*pipes, self._run.output)
         self._requests = Requests(self._run, self._output)
         self._host = Host(self._run)
@@ -102,7 +106,7 @@ class Loop:
             unread = f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB"
             self._run.kill("memory", unread)
             self._run.to_child.clear()
-        awaited = self._run.running and self._watch is None and any(self._run.watch)
+        awaited = (self._run.running or self._ahead) and self._watch is None and any(self._run.watch)
         if awaited and now - self._run.began >= SOON:  # short code has ended by now, and needs no look
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now

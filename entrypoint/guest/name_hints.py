@@ -9,7 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 
-from guest import expressions, names, not_python
+from guest import expressions, names, not_python, wire
 from guest.light_typing import Any
 
 MAX_LISTED = 40  # installed packages that are named
@@ -93,7 +93,7 @@ def installed() -> list[str]:
     """The packages that came with the image beside the standard library, as they are imported."""
     import pkgutil
 
-    folders = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    folders = [path for path in sys.path if path.endswith(wire.SITES) or path == wire.PACKAGES]
     found = {module.name for module in pkgutil.iter_modules(folders)}
     own = (name for name in found - _TOOLS if name[0].isalpha() and "__" not in name)
     return sorted(own, key=str.casefold)

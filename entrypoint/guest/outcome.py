@@ -80,6 +80,8 @@ def done(run: Run, status: int) -> wire.Frame:
     frame: wire.Frame = {"type": "done", "id": run.id, "ok": exited and code == 0}
     frame["durationMs"] = round((time.monotonic() - run.began) * 1000, 3)
     frame["wait"] = wait
+    if run.imported:
+        frame["imported"] = run.imported
     if killed:
         frame["error"] = {"code": _WHY[killed][0], "message": run.because or _WHY[killed][1]}
     elif number == signal.SIGKILL and oom:

@@ -16,7 +16,7 @@ WRITABLE = ("/workspace/", "/tmp/")  # where code may write files
 _SAVED = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "gif": "GIF", "webp": "WEBP"}
 _DRAWN = {"png", "svg", "pdf", "jpg", "jpeg", "webp"}
 _OPAQUE = ("1", "L", "RGB")
-_MODES = (*_OPAQUE, "LA", "P", "RGBA", "I", "I;16")  # that PNG has too
+_MODES = (*_OPAQUE, "LA", "P", "RGBA", "I;16")  # that PNG has too
 _BUNDLE = "image/png image/jpeg image/gif image/webp image/svg+xml text/markdown text/plain".split()
 _METHODS = {"png": "image/png", "jpeg": "image/jpeg", "svg": "image/svg+xml", "markdown": "text/markdown"}
 
@@ -162,10 +162,12 @@ def figure_as(figure: Any, form: str) -> bytes:
 
 def picture_as(picture: Any, form: str) -> bytes:
     file = io.BytesIO()
+    modes = _OPAQUE if form in ("jpg", "jpeg") else _MODES
+    near = {"La": "LA", "RGBa": "RGBA", "PA": "RGBA", "I": "RGB" if modes is _OPAQUE else "I;16"}
     for _ in range(2):  # from La there is only the way over LA
-        if picture.mode in (_OPAQUE if form in ("jpg", "jpeg") else _MODES):
+        if picture.mode in modes:
             break
-        picture = picture.convert({"La": "LA", "RGBa": "RGBA", "PA": "RGBA"}.get(picture.mode, "RGB"))
+        picture = picture.convert(near.get(picture.mode, "RGB"))
     picture.save(file, format=_SAVED[form])
     return file.getvalue()
 

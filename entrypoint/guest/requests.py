@@ -13,6 +13,7 @@ _CODES = {
 }  # fmt: skip
 _TOO_LONG = f"above the limit of {wire.MAX_FRAME} bytes a frame"
 _NAME = 1000  # characters of a name
+_MODULE = 100  # and of a module's
 _PIECE = {"name": str, "mime": str, "data": str, "chunk": int, "of": int}
 
 
@@ -65,7 +66,9 @@ class Requests:
         """Takes what asks for no answer."""
         kind = frame.get("type")
         if kind == "warm":
-            self._run.warmed()
+            self._run.warmed(names(frame.get("failed")))
+        elif kind == "imported":
+            self._run.imported = names(frame.get("names"))
         elif kind == "claim":
             self._run.claim = claim(frame)
         elif kind == "broken":
@@ -112,6 +115,13 @@ def artifact(frame: wire.Frame) -> wire.Frame | None:
     """A piece of a file, rebuilt field by field, or None. The host checks what is in them."""
     piece = {name: frame.get(name) for name in _PIECE}
     return piece if all(type(piece[name]) is kind for name, kind in _PIECE.items()) else None
+
+
+def names(said: object) -> list[str]:
+    """The names of modules in a list, or none where it is another thing."""
+    if not isinstance(said, list) or len(said) > wire.MAX_NAMES:
+        return []
+    return [name for name in said if isinstance(name, str) and 0 < len(name) <= _MODULE]
 
 
 def claim(frame: wire.Frame) -> wire.Frame:

@@ -39,6 +39,7 @@ class Run:
         self.killed = ""  # why the supervisor killed the child
         self.because = ""  # the same for a person, where killed alone doesn't say it
         self.claim: wire.Frame | None = None  # what the child says of its own error
+        self.imported: list[str] = []  # packages of the environment, as the child says
         self.broken = False  # the child says that the guest's own part of it has failed
         # ids that wait for a result: whether the code has cancelled the call
         self.calls: dict[str, bool] = {}
@@ -112,12 +113,15 @@ class Run:
             self.told_taken = taken
             self.send({"type": "taken", "id": self.id, "bytes": taken})
 
-    def warmed(self) -> None:
+    def warmed(self, failed: list[str]) -> None:
+        """Sends ready, with the names of what could not be imported ahead."""
         if not self.warm:
             self.warm = True
             ready: wire.Frame = {"type": "ready", "protocol": wire.PROTOCOL, "seccomp": self._filtered}
             if self._note:
                 ready["note"] = self._note
+            if failed:
+                ready["failed"] = failed
             if extra := mounts.look() if os.getpid() == 1 else []:
                 ready["extra"] = extra
             self.send(ready)
@@ -130,6 +134,11 @@ class Run:
             self.began = time.monotonic()
             self.send({"type": "started", "id": self.id})
             self.quiet = self.to_host.size
+
+    def bound(self, options: wire.Frame) -> None:
+        """Takes the bounds of Watch from options."""
+        bounds = options.get("watch") or {}
+        self.watch = (bounds.get("memoryBytes", 0), bounds.get("processes", 0))
 
     def kill(self, reason: str, because: str = "") -> None:
         """Ends the child and all that it started, if there is a reason; the first one counts."""

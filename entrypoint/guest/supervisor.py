@@ -20,7 +20,9 @@ def main(stdin: int, stdout: int) -> int:
     """Serves one host on two descriptors, and returns the exit status of the process.
 
     The process is its own: 0 and 1 are redirected, system calls filtered, and a child is forked.
+    An argument says what packages its code has (environment.py).
     """
+    order = wire.decode(sys.argv[1].encode()) if len(sys.argv) > 1 else None
     host_in, host_out = private(stdin), private(stdout)
     redirect(stdin, stdout)
     own = confine.confine()
@@ -32,7 +34,7 @@ def main(stdin: int, stdout: int) -> int:
     if pid == 0:
         os.close(host_in)
         os.close(host_out)
-        run_child(theirs.detach(), pipes[0][1], pipes[1][1])
+        run_child(theirs.detach(), pipes[0][1], pipes[1][1], order)
     theirs.close()
     for _, write in pipes:
         os.close(write)
@@ -46,7 +48,7 @@ def main(stdin: int, stdout: int) -> int:
 
     gc.freeze()  # boot.py has switched it off
     gc.enable()
-    return Loop(host_in, host_out, link, (pipes[0][0], pipes[1][0]), pid, own).run()
+    return Loop(host_in, host_out, link, (pipes[0][0], pipes[1][0]), pid, own, order).run()
 
 
 def private(fd: int) -> int:
@@ -67,7 +69,7 @@ def redirect(stdin: int, stdout: int) -> None:
     os.close(null)
 
 
-def run_child(link: int, stdout: int, stderr: int) -> None:
+def run_child(link: int, stdout: int, stderr: int, order: wire.Frame | None) -> None:
     """The child's first steps; never returns."""
     try:
         signal.set_wakeup_fd(-1)
@@ -80,7 +82,7 @@ def run_child(link: int, stdout: int, stderr: int) -> None:
         confine.be_the_child()
         from guest import child
 
-        child.main(kept)
+        child.main(kept, order)
     except BaseException:
         _write(kept, b'{"type":"broken"}\n')  # not by way of json, which may be what the code has broken
         import traceback  # knows the sources of modules that have no files

@@ -126,11 +126,15 @@ def _line(told: traceback.TracebackException) -> int:
 
 
 def is_library(file: str) -> bool:
-    return file.startswith((_STDLIB, "<frozen ")) or any(folder in file for folder in _INSTALLED)
+    return file.startswith((_STDLIB, "<frozen ")) or any(folder in file for folder in _installed())
+
+
+def _installed() -> tuple[str, ...]:
+    return (*_INSTALLED, wire.PACKAGES + "/") if wire.PACKAGES else _INSTALLED
 
 
 def _short(file: str) -> str:
-    for folder in _INSTALLED:
+    for folder in _installed():
         if folder in file:
             return file.rpartition(folder)[2]
     return file.removeprefix(_STDLIB).removeprefix("<frozen ").removesuffix(">")

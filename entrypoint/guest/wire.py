@@ -18,6 +18,7 @@ TAKEN = 1 << 20  # bytes of results that the child has taken after which the hos
 UNREAD_MAX = 64 << 20  # bytes waiting for the child that end the run; `taken` keeps a host from it
 MAX_CALLS = 1024  # calls that may wait for their result at a time; the next ones are held
 HELD_MAX = 1 << 20  # bytes of those, to see a tool_cancel behind them; more wait in the socket
+MAX_NAMES = 32  # of modules that the host is told of
 AT_ONCE = 64  # lines that are written in one go; the kernel takes up to 1,024
 SILENCE = 20.0  # seconds without a frame of the host after which the guest ends itself
 
@@ -28,6 +29,8 @@ EXIT_SILENT = 67  # nothing was heard from the host for SILENCE
 EXIT_INTERNAL = 70  # the supervisor failed, or the child died before there was anything to run
 
 USER_FILE = "<run_python>"  # the file name under which the code is compiled
+SITES = ("site-packages", "dist-packages")  # the ends of the image's own folders of packages
+PACKAGES = ""  # the folder of the environment's, where there is one
 GUEST_FILES = "<guest>/"  # the beginning of the file names of the guest's own modules
 
 CALL = b'{"type":"tool_call","callId":"'  # how the guest begins one

@@ -48,10 +48,14 @@ class Guest:
     """One guest process. Use it in a with statement: it is gone at the end of that."""
 
     def __init__(
-        self, changed: dict[str, tuple[str, str]] | None = None, python: str = sys.executable, cwd: str = "/"
+        self,
+        changed: dict[str, tuple[str, str]] | None = None,
+        python: str = sys.executable,
+        cwd: str = "/",
+        order: Frame | None = None,
     ) -> None:
         """changed gives, for a module, a text of its source and what is to stand there instead;
-        python is the interpreter's path.
+        python is the interpreter's path; order is what the container is started for.
         """
         modules = sources()
         for name, (old, new) in (changed or {}).items():
@@ -65,6 +69,7 @@ class Guest:
             "-B",
             "-c",
             (HERE / "boot.py").read_text(),
+            *([json.dumps(order)] if order else []),
         ]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd
@@ -243,9 +248,10 @@ def run(
     answer: Any = None,
     python: str = sys.executable,
     changed: dict[str, tuple[str, str]] | None = None,
+    order: Frame | None = None,
     **options: Any,
 ) -> Ran:
     """Runs code in a guest of its own. answer(frame) gives the tool_result's fields for a tool_call."""
-    with Guest(changed, python) as guest:
+    with Guest(changed, python, order=order) as guest:
         guest.execute(code, providers, **options)
         return Ran(guest.played(answer))

@@ -1,5 +1,5 @@
-"""The libraries that test_display.py has made-up ones of, as they really are:
-test/python installs them.
+"""The libraries that test_display.py has made-up ones of, as they really are: test/python installs
+them. test/guest has these tests use those of the environment data, which GUEST_PACKAGES names.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import unittest
 from guest_tests.host import HERE, Ran, run
 from guest_tests.test_display import files
 
+PACKAGES = os.environ.get("GUEST_PACKAGES")  # the folder in the container
 PYTHON = HERE.parent / ".cache" / "python" / "bin" / "python3"
 MISSING = "there are no real matplotlib, Pillow and pandas in .cache/python: test/python installs them"
 
@@ -23,11 +24,17 @@ def size(png: bytes) -> tuple[int, int]:
     return width, height
 
 
-@unittest.skipUnless((PYTHON.parent.parent / "installed").exists(), MISSING)
-@unittest.skipIf(os.environ.get("GUEST_UNDER"), "the image has no such libraries")
+def run_with(code: str) -> Ran:
+    if PACKAGES:
+        return run(code, order={"path": PACKAGES})
+    return run(code, python=str(PYTHON))
+
+
+@unittest.skipUnless(PACKAGES or (PYTHON.parent.parent / "installed").exists(), MISSING)
+@unittest.skipIf(os.environ.get("GUEST_UNDER") and not PACKAGES, "the image has no such libraries")
 class Libraries(unittest.TestCase):
     def run_real(self, code: str) -> Ran:
-        ran = run("import os; os.environ['MPLCONFIGDIR'] = '/tmp'\n" + code, python=str(PYTHON))
+        ran = run_with("import os; os.environ['MPLCONFIGDIR'] = '/tmp'\n" + code)
         self.assertEqual(ran.error, {}, ran.stderr)
         return ran
 
@@ -80,11 +87,12 @@ class Libraries(unittest.TestCase):
         self.assertEqual((list(files(ran)), ran.stdout), (["figure-1.png"], ""))
 
     def test_figures_of_code_that_raised(self) -> None:
-        ran = run("import matplotlib.pyplot as plt\nplt.plot([1])\n1/0", python=str(PYTHON))
+        ran = run_with("import matplotlib.pyplot as plt\nplt.plot([1])\n1/0")
         self.assertEqual((list(files(ran)), ran.error["type"]), (["figure-1.png"], "ZeroDivisionError"))
 
     def test_a_child_process_has_matplotlib_as_ever(self) -> None:
         code = (
+            f"import sys; sys.path.append({PACKAGES or ''!r}); "
             "import matplotlib.pyplot as plt; plt.plot([1]); plt.savefig('/dev/null', format='png');"
             " print('drawn')"
         )
@@ -133,7 +141,7 @@ class Libraries(unittest.TestCase):
         self.assertIn("[5000 rows x 100 columns]", ran.stdout)
 
     def test_frames_of_the_libraries_are_one_line(self) -> None:
-        ran = run("import pandas as pd\npd.DataFrame({'a': [1]})['b']", python=str(PYTHON))
+        ran = run_with("import pandas as pd\npd.DataFrame({'a': [1]})['b']")
         self.assertRegex(
             ran.error["traceback"],
             r"\[\d frames of pandas, raised in pandas/core/indexes/base.py, line \d+, in"
@@ -142,6 +150,6 @@ class Libraries(unittest.TestCase):
         self.assertLess(len(ran.error["traceback"].splitlines()), 20)
 
     def test_installed_are_named(self) -> None:
-        ran = run("import seaborn", python=str(PYTHON))
+        ran = run_with("import seaborn")
         for name in ("matplotlib", "numpy", "pandas", "PIL"):
             self.assertIn(name, ran.error["message"])

@@ -138,7 +138,8 @@ class Transcripts(unittest.TestCase):
             transcript = Transcript(path)
             if transcript.played_by == "host":
                 continue
-            with self.subTest(path.stem), Guest() as guest:
+            order = json.loads(transcript.files.get("order", "null"))
+            with self.subTest(path.stem), Guest(order=order) as guest:
                 printed = Player(self, transcript, guest).play()
                 for stream, text in printed.items():
                     self.assertTrue(matches(transcript.result.get(stream, "*"), text), (stream, cut(text)))

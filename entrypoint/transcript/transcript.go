@@ -33,6 +33,7 @@ type Transcript struct {
 	Prose    string
 	PlayedBy Side   // whose conduct it is about
 	Code     string // "" when there is no code
+	Order    string // what the container's command ends in, as JSON; "" for nothing
 	Lines    []Line
 	Result   json.RawMessage // what the host makes of the run: one object; see Result
 }
@@ -119,12 +120,14 @@ func Parse(name string, data []byte) (Transcript, error) {
 		switch f.Name {
 		case "code.py":
 			t.Code = string(f.Data)
+		case "order":
+			t.Order = string(f.Data)
 		case "frames":
 			frames = f.Data
 		case "result":
 			t.Result = bytes.TrimSpace(f.Data)
 		default:
-			return Transcript{}, fmt.Errorf("file %q; there are code.py, frames and result", f.Name)
+			return Transcript{}, fmt.Errorf("file %q; there are code.py, order, frames and result", f.Name)
 		}
 	}
 	var r Result

@@ -185,6 +185,30 @@ func (d *Driver) ImportImage(ctx context.Context, ref string, tar io.Reader) err
 	return err
 }
 
+// AddLayer implements runtime.Driver.
+func (d *Driver) AddLayer(ctx context.Context, l runtime.Layer) (runtime.Image, error) {
+	return use(ctx, d, func(e runtime.Driver) (runtime.Image, error) { return e.AddLayer(ctx, l) })
+}
+
+// ListImages implements runtime.Driver.
+func (d *Driver) ListImages(ctx context.Context, label string) ([]runtime.ListedImage, error) {
+	return use(ctx, d, func(e runtime.Driver) ([]runtime.ListedImage, error) { return e.ListImages(ctx, label) })
+}
+
+// RemoveImage implements runtime.Driver.
+func (d *Driver) RemoveImage(ctx context.Context, id string) error {
+	_, err := use(ctx, d, func(e runtime.Driver) (struct{}, error) { return struct{}{}, e.RemoveImage(ctx, id) })
+	return err
+}
+
+// SaveImage implements runtime.Driver.
+func (d *Driver) SaveImage(ctx context.Context, ref string, w io.Writer) error {
+	_, err := use(ctx, d, func(e runtime.Driver) (struct{}, error) {
+		return struct{}{}, e.SaveImage(ctx, ref, w)
+	})
+	return err
+}
+
 // Run implements runtime.Driver.
 func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	return use(ctx, d, func(e runtime.Driver) (runtime.Exit, error) { return e.Run(ctx, s, std) })

@@ -56,6 +56,7 @@ func (s *script) is() kind {
 
 // scripted is an opened driver. Its methods fail the test when they are used after Close.
 type scripted struct {
+	runtime.Driver // nil, of what no test uses
 	*script
 	closed atomic.Bool
 	known  atomic.Bool // it has answered; it remembers what

@@ -69,6 +69,8 @@ func count(t *testing.T, d *Driver, owner runtime.Owner) int {
 
 func TestBehaviour(t *testing.T) { runtimetest.Behaviour(t, target(newDriver(t, Config{}))) }
 
+func TestLayers(t *testing.T) { runtimetest.Layers(t, target(newDriver(t, Config{}))) }
+
 func TestLockDown(t *testing.T) { runtimetest.LockDown(t, target(newDriver(t, Config{}))) }
 
 // runProgram runs a spec with nothing on standard input.

@@ -63,6 +63,25 @@ type Client interface {
 	PullImage(ctx context.Context, name, registry string, p runtime.Progress) error
 
 	ImportImage(ctx context.Context, ref string, tar io.Reader) error
+
+	// CreateBare makes a container of that name for a layer, with the layer's and its owner's labels.
+	// It is never started, and its files can be changed. A base that is missing is an
+	// *runtime.ImageError.
+	CreateBare(ctx context.Context, name string, l runtime.Layer) (id string, err error)
+
+	// Extract copies files into a container that was never started, by their paths below /.
+	Extract(ctx context.Context, id string, tar io.Reader) error
+
+	// Commit makes an image of a container, with the layer's name and labels, and those of NoOwner.
+	Commit(ctx context.Context, id string, l runtime.Layer) (image string, err error)
+
+	// ListImages returns those that have the label.
+	ListImages(ctx context.Context, label string) ([]runtime.ListedImage, error)
+
+	// RemoveImage removes an image, but no container that uses it. One that is gone is no error.
+	RemoveImage(ctx context.Context, id string) error
+
+	SaveImage(ctx context.Context, ref string, w io.Writer) error
 }
 
 // Container is one of those that an engine lists.

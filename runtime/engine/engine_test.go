@@ -80,6 +80,24 @@ func TestSilentEngine(t *testing.T) {
 	}
 }
 
+// TestUserBeyondNamespace: what an OCI runtime says of a user of too high a number is explained.
+func TestUserBeyondNamespace(t *testing.T) {
+	for _, says := range []string{"runc create failed: unable to setup user: setgroups: invalid argument",
+		"crun: setresuid: Invalid argument: OCI runtime error"} {
+		for _, at := range []string{"attach", "start"} {
+			f := newFake()
+			f.refuses, f.why = at, errors.New(says)
+			inBubble(t, f, func(t *testing.T, e *Engine[*fake]) {
+				std, _ := quiet(t)
+				if _, err := e.Run(t.Context(), spec, std); err == nil || !errors.Is(err, f.why) ||
+					!strings.Contains(err.Error(), "MCP_BRIDGE_CONTAINER_USER") {
+					t.Errorf("%s: got %v", at, err)
+				}
+			})
+		}
+	}
+}
+
 // TestStoppedEngine: one that answers nothing at all is found out without waiting for the caller.
 func TestStoppedEngine(t *testing.T) {
 	f := newFake()

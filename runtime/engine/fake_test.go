@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -22,6 +23,7 @@ type fake struct {
 	forgets bool   // removes a container that has ended before it can be inspected
 	hang    string // the request that is not answered until its context ends
 	refuses string // the request that is refused
+	why     error  // what it says then; nil means errRefused
 	dead    bool   // nothing listens any more
 
 	mu         sync.Mutex
@@ -50,7 +52,7 @@ func (f *fake) ask(ctx context.Context, what string) error {
 		case <-f.release:
 		}
 	case refuses:
-		return errRefused
+		return cmp.Or(f.why, errRefused)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -178,7 +179,7 @@ func (r *run[C]) play(ctx context.Context, s runtime.Spec, std runtime.Stdio) (r
 	defer end()
 	stream, err := r.c.Attach(life, r.id)
 	if err != nil {
-		return runtime.Exit{}, cause(life, fmt.Errorf("attaching to the container: %w", err))
+		return runtime.Exit{}, cause(life, fmt.Errorf("attaching to the container: %w", unmapped(s.User, err)))
 	}
 	defer stream.Close()
 	defer context.AfterFunc(life, func() { stream.Close() })()
@@ -191,7 +192,8 @@ func (r *run[C]) play(ctx context.Context, s runtime.Spec, std runtime.Stdio) (r
 	}
 	if err := r.c.Start(life, r.id); err != nil {
 		// gVisor doesn't say what it could not start
-		err = fmt.Errorf("starting the container, whose command is %s: %w", s.Command[0], err)
+		err = fmt.Errorf("starting the container, whose command is %s: %w", s.Command[0],
+			unmapped(s.User, err))
 		return runtime.Exit{}, cause(life, err)
 	}
 	heard()
@@ -227,6 +229,18 @@ func cause(life context.Context, err error) error {
 		return context.Cause(life)
 	}
 	return err
+}
+
+// noSuchUser is what OCI runtimes say if the user namespace lacks the number of the user or group.
+var noSuchUser = regexp.MustCompile(`(?i)set(groups|(res)?[ug]id)\b.*invalid argument`)
+
+// unmapped adds to an error of that kind what it means.
+func unmapped(user string, err error) error {
+	if !noSuchUser.MatchString(err.Error()) {
+		return err
+	}
+	return fmt.Errorf("%w; the engine's user namespace has no user or group of the number in %s: set "+
+		"MCP_BRIDGE_CONTAINER_USER to smaller numbers, or leave it unset", err, user)
 }
 
 // kill ends a container that runs.

@@ -67,6 +67,8 @@ func count(t *testing.T, d *Driver, owner runtime.Owner) int {
 
 func TestBehaviour(t *testing.T) { runtimetest.Behaviour(t, target(newDriver(t))) }
 
+func TestLayers(t *testing.T) { runtimetest.Layers(t, target(newDriver(t))) }
+
 func TestLockDown(t *testing.T) { runtimetest.LockDown(t, target(newDriver(t))) }
 
 // TestServiceIsChild: where no socket listens, the service is ours, and nothing of it is left after

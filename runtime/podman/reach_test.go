@@ -162,7 +162,7 @@ func TestUsers(t *testing.T) {
 	}{
 		{"rootless", with(true, "6.1.0-13-amd64", "overlay", 65536), 0, 65537, ""},
 		{"an old kernel", with(true, "5.10.0", "overlay", 65536), 0, 0, "5.14"},
-		{"copies", with(true, "6.1.0", "vfs", 65536), 0, 0, "overlay"},
+		{"copies", with(true, "6.1.0", "vfs", 65536), 0, 0, "podman system reset"},
 		{"few users", with(true, "6.1.0", "overlay", 1000), 0, 0, "/etc/subuid"},
 		{"rootful", with(false, "6.1.0", "overlay", 0), rootfulBase, rootfulSize, ""},
 		{"rootful, an old kernel", with(false, "5.15.0", "overlay", 0), 0, 0, "idmapped"},

@@ -73,15 +73,21 @@ func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (s
 	g := generate(s, c, c.d.cfg.Hardening.OCIRuntime)
 	g.Name = name
 	created, err := containers.CreateWithSpec(c.with(ctx), g, nil)
+	return created.ID, c.orMissing(ctx, s.Image, err)
+}
+
+// orMissing returns err, or a *runtime.ImageError if the engine gave it because it lacks the image.
+func (c *connection) orMissing(ctx context.Context, ref string, err error) error {
 	var says *errorhandling.ErrorModel
-	if err != nil && errors.As(err, &says) {
-		if _, has, ferr := c.FindImage(ctx, s.Image); ferr == nil && !has {
-			return "", &runtime.ImageError{
-				Ref: s.Image, Err: errors.New(runtime.OneLine(err.Error())), Next: "get it with: mcp-bridge image pull",
-			}
+	if !errors.As(err, &says) {
+		return err
+	}
+	if _, has, ferr := c.FindImage(ctx, ref); ferr == nil && !has {
+		return &runtime.ImageError{
+			Ref: ref, Err: errors.New(runtime.OneLine(err.Error())), Next: "get it with: mcp-bridge image pull",
 		}
 	}
-	return created.ID, err
+	return err
 }
 
 // Attach implements engine.Client.

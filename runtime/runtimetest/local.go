@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -95,6 +96,22 @@ func (l Local) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runt
 	}
 	return runtime.Exit{Code: ws.ExitStatus()}, nil
 }
+
+// AddLayer fails.
+func (Local) AddLayer(context.Context, runtime.Layer) (runtime.Image, error) {
+	return runtime.Image{}, errNoImages
+}
+
+// ListImages lists none.
+func (Local) ListImages(context.Context, string) ([]runtime.ListedImage, error) { return nil, nil }
+
+// RemoveImage has nothing to remove.
+func (Local) RemoveImage(context.Context, string) error { return nil }
+
+// SaveImage fails.
+func (Local) SaveImage(context.Context, string, io.Writer) error { return errNoImages }
+
+var errNoImages = errors.New("local: it has no images of its own")
 
 // Orphans has none: what Local runs dies with Run.
 func (Local) Orphans(context.Context, runtime.Owner) ([]runtime.Orphan, error) { return nil, nil }

@@ -1,6 +1,7 @@
 package wheels
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -19,6 +20,8 @@ var blockPattern = regexp.MustCompile(`(?m)^# /// ([a-zA-Z0-9-]+)$\s((?:^#(?:| .
 
 // maxDependencies bounds the list of a block.
 const maxDependencies = 200
+
+var errNoList = errors.New("dependencies of the block \"# /// script\" must be a list of strings")
 
 // ParseBlock returns the block "# /// script" of code, or nil if there is none.
 func ParseBlock(code string) (*Block, error) {
@@ -43,21 +46,33 @@ func ParseBlock(code string) (*Block, error) {
 		text.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "#"), " "))
 	}
 	var file struct {
-		RequiresPython string   `toml:"requires-python"`
-		Dependencies   []string `toml:"dependencies"`
+		RequiresPython any `toml:"requires-python"`
+		Dependencies   any `toml:"dependencies"`
 	}
 	if err := toml.Unmarshal([]byte(text.String()), &file); err != nil {
 		return nil, fmt.Errorf("the block \"# /// script\" is no TOML: %w", err)
 	}
-	if _, err := parseSpecifiers(file.RequiresPython); err != nil {
+	requires, ok := file.RequiresPython.(string)
+	if !ok && file.RequiresPython != nil {
+		return nil, fmt.Errorf("requires-python of the block \"# /// script\" must be a string")
+	}
+	if _, err := parseSpecifiers(requires); err != nil {
 		return nil, fmt.Errorf("requires-python of the block \"# /// script\": %w", err)
 	}
-	if len(file.Dependencies) > maxDependencies {
+	dependencies, ok := file.Dependencies.([]any)
+	if !ok && file.Dependencies != nil {
+		return nil, errNoList
+	}
+	if len(dependencies) > maxDependencies {
 		return nil, fmt.Errorf("the block \"# /// script\" has more than %d dependencies", maxDependencies)
 	}
-	b := &Block{RequiresPython: file.RequiresPython}
-	for _, d := range file.Dependencies {
-		r, err := ParseRequirement(d)
+	b := &Block{RequiresPython: requires}
+	for _, d := range dependencies {
+		text, ok := d.(string)
+		if !ok {
+			return nil, errNoList
+		}
+		r, err := ParseRequirement(text)
 		if err != nil {
 			return nil, fmt.Errorf("dependencies of the block \"# /// script\": %w", err)
 		}
@@ -117,6 +132,12 @@ func (b *Block) Missing(ip Interpreter, have []Distribution) (missing []string, 
 		}
 	}
 	return missing, nil
+}
+
+// Runs reports whether ip's version is one that b allows.
+func (b *Block) Runs(ip Interpreter) bool {
+	fits, err := pythonFits(b.RequiresPython, ip)
+	return err == nil && fits
 }
 
 func (r Requirement) metBy(have []Distribution) bool {

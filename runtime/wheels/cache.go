@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
@@ -27,6 +30,9 @@ type Cache struct {
 	// machines that reach PyPI only through a mirror: IndexFrom. Empty stands for the lock's own URLs,
 	// which are used for files of any other host in any case, as uv and pip do.
 	Index string
+	// Limit bounds the bytes of the wheels that are kept; 0 means no bound. After a Fetch those that
+	// were unused for longest are removed first.
+	Limit int64
 	// Progress takes how many bytes of the wheels are here, and how many they have in all as far as
 	// the lock tells. It is called often, by one goroutine at a time; nil means silence.
 	Progress func(done, total int64)
@@ -113,7 +119,33 @@ func (c *Cache) Fetch(ctx context.Context, wheels []Chosen) ([]*File, error) {
 		}
 		return nil, err
 	}
+	c.trim(wheels)
 	return files, nil
+}
+
+// trim removes wheels until the rest are within the limit, but none of those given.
+func (c *Cache) trim(wheels []Chosen) {
+	type kept struct {
+		path string
+		fs.FileInfo
+	}
+	var all []kept
+	var total int64
+	paths, _ := filepath.Glob(filepath.Join(c.Dir, "*"+suffix)) // its pattern is right
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			all = append(all, kept{path, info})
+			total += info.Size()
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, k := range all {
+		is := func(w Chosen) bool { return w.SHA256+suffix == filepath.Base(k.path) }
+		asked := slices.ContainsFunc(wheels, is)
+		if c.Limit > 0 && total > c.Limit && !asked && os.Remove(k.path) == nil {
+			total -= k.Size()
+		}
+	}
 }
 
 // fetch opens one wheel.
@@ -123,6 +155,8 @@ func (c *Cache) fetch(ctx context.Context, w Chosen, p *progress) (*File, error)
 	}
 	path := filepath.Join(c.Dir, w.SHA256+suffix)
 	if f, err := openChecked(path, w); err == nil {
+		now := time.Now()
+		_ = os.Chtimes(path, now, now) // for trim
 		p.add(f.size)
 		return f, nil
 	}

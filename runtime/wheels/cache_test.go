@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -112,6 +113,28 @@ func TestCache(t *testing.T) {
 	s.Close()
 	if err := fetch(t, c, chosen); err != nil {
 		t.Errorf("offline, with a filled cache: %v", err)
+	}
+}
+
+// TestCacheLimit keeps what was asked for last, and what is asked for now whatever its size.
+func TestCacheLimit(t *testing.T) {
+	s := serve(t, map[string][]byte{exampleFile: example})
+	c := &Cache{Dir: t.TempDir(), Limit: int64(len(example)) + 30}
+	now := time.Now()
+	for i, age := range []time.Duration{3 * time.Hour, time.Hour, 2 * time.Hour} {
+		old := filepath.Join(c.Dir, fmt.Sprint(i)+".whl")
+		if err := errors.Join(os.WriteFile(old, make([]byte, 20), 0o600), os.Chtimes(old, now, now.Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"[1.whl ", "["} {
+		if err := fetch(t, c, chosenAt(t, s.URL)); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(names(t, c.Dir)); got != want+hash(example)+".whl lock]" {
+			t.Errorf("the cache has %s, want %s and the wheel", got, want)
+		}
+		c.Limit = 1
 	}
 }
 
@@ -324,16 +347,61 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestIndexFrom(t *testing.T) {
+	const there = "https://x.example/simple"
 	for _, tt := range []struct{ name, value, want string }{
-		{"UV_DEFAULT_INDEX", "https://x.example/simple?a=b", "https://x.example/simple?a=b"},
-		{"UV_DEFAULT_INDEX", "company=https://x.example/simple", "https://x.example/simple"},
-		{"UV_INDEX_URL", "https://x.example/simple", "https://x.example/simple"},
-		{"PIP_INDEX_URL", "https://x.example/simple", "https://x.example/simple"},
-		{"PIP_EXTRA_INDEX_URL", "https://x.example/simple", ""},
+		{"UV_DEFAULT_INDEX", there + "?a=b", there + "?a=b"},
+		{"UV_DEFAULT_INDEX", "company=" + there, there},
+		{"UV_INDEX_URL", there, there},
+		{"PIP_INDEX_URL", there, there},
+		{"PIP_EXTRA_INDEX_URL", there, ""},
+		{"/home/u/.config/uv/uv.toml", "index-url = '" + there + "'", there},
+		{"/etc/uv/uv.toml", "[pip]\nindex-url = '" + there + "'", there},
+		{"/home/u/.config/uv/uv.toml", "[[index]]\nurl = 'https://other'\n[[index]]\nurl = '" + there + "'\ndefault = true",
+			there},
+		{"/home/u/.config/uv/uv.toml", "[[index]]\nurl = 'https://other'", ""},
+		{"/home/u/.config/uv/uv.toml", "index-url = ", ""},
+		{"/home/u/.config/pip/pip.conf", "[global]\ntimeout = 60\nindex-url = " + there + "\n", there},
+		{"/home/u/.pip/pip.conf", "[global]\nindex_url=" + there, there},
+		{"/etc/pip.conf", "[search]\nindex-url = " + there, ""},
+		{"/home/u/elsewhere.conf", "[global]\nindex-url = " + there, there},
 	} {
-		got := IndexFrom(func(name string) string { return map[string]string{tt.name: tt.value}[name] })
+		env := map[string]string{"HOME": "/home/u", "PIP_CONFIG_FILE": "/home/u/elsewhere.conf"}
+		files := map[string]string{"/etc/pip.conf": ""}
+		if strings.HasPrefix(tt.name, "/") {
+			files[tt.name] = tt.value
+		} else {
+			env[tt.name] = tt.value
+		}
+		got, ofUV := IndexFrom(func(name string) string { return env[name] }, func(file string) ([]byte, error) {
+			text, has := files[file]
+			if !has {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(text), nil
+		})
+		if uv := got != "" && strings.Contains(strings.ToLower(tt.name), "uv"); got != tt.want || ofUV != uv {
+			t.Errorf("%s=%s: got %s, want %s; of uv: %v", tt.name, tt.value, got, tt.want, ofUV)
+		}
+	}
+}
+
+func TestProxyFrom(t *testing.T) {
+	const conf = "/home/u/.config/pip/pip.conf"
+	for _, tt := range []struct{ variable, file, want string }{
+		{"", "", ""},
+		{"", "[global]\nproxy = http://u:p@p.example:3128\n", "http://u:p@p.example:3128"},
+		{"", "[install]\nproxy = http://p.example:3128\n", ""},
+		{"p.example:3128", "[global]\nproxy = http://other\n", "http://p.example:3128"},
+	} {
+		env := map[string]string{"HOME": "/home/u", "PIP_PROXY": tt.variable}
+		got := ProxyFrom(func(name string) string { return env[name] }, func(file string) ([]byte, error) {
+			if file != conf {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(tt.file), nil
+		})
 		if got != tt.want {
-			t.Errorf("%s=%s: got %s, want %s", tt.name, tt.value, got, tt.want)
+			t.Errorf("PIP_PROXY=%s and %q: got %q, want %q", tt.variable, tt.file, got, tt.want)
 		}
 	}
 }

@@ -30,15 +30,6 @@ const maxPage = 64 << 20
 // stallAfter is how long a server may send nothing.
 const stallAfter = time.Minute
 
-// IndexFrom returns the index that uv or pip is told to use by environment variables, or "".
-func IndexFrom(getenv func(string) string) string {
-	named := getenv("UV_DEFAULT_INDEX") // which can have a name: company=https://…
-	if name, address, found := strings.Cut(named, "="); found && !strings.Contains(name, "/") {
-		named = address
-	}
-	return cmp.Or(named, getenv("UV_INDEX_URL"), getenv("PIP_INDEX_URL"))
-}
-
 // locate returns the URL of a wheel: the lock's, or for a file of PyPI what c.Index says. Whatever
 // that is, its content must have the lock's hash.
 func (c *Cache) locate(ctx context.Context, w Chosen) (string, error) {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// epoch is the time of all files in the tar; zip files know none before it.
-var epoch = time.Unix(315532800, 0) // 1980-01-01
+// Epoch is the time of all files in the tar; zip files know none before it.
+var Epoch = time.Unix(315532800, 0) // 1980-01-01
 
 // WriteTar writes the wheels, unpacked side by side below Root, as one tar whose bytes depend on
 // nothing but them: sorted names, one time, owner 0, modes 0644 and 0755. It returns what they
@@ -102,7 +102,7 @@ func (l *layer) directory(name string) error {
 		l.dirs = map[string]bool{}
 	}
 	l.dirs[name] = true
-	return l.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: epoch})
+	return l.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: Epoch})
 }
 
 func (l *layer) file(e entry) error {
@@ -114,7 +114,7 @@ func (l *layer) file(e entry) error {
 	if e.zip.Mode()&0o111 != 0 {
 		mode = 0o755
 	}
-	err := l.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, ModTime: epoch,
+	err := l.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, ModTime: Epoch,
 		Size: int64(e.zip.UncompressedSize64)})
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package wheels
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -15,6 +17,7 @@ import (
 
 // Lock is a list of packages with the hashes of their wheels.
 type Lock struct {
+	Digest         string // of its text, "sha256:…"
 	RequiresPython string
 	Environments   []string // markers, one of which must hold; none for any interpreter
 	Packages       []Package
@@ -62,11 +65,18 @@ const relock = "make one with uv pip compile requirements.in --format pylock.tom
 
 // relock is the same for an interpreter.
 func (ip Interpreter) relock() string {
-	platform := ip.Machine + "-manylinux_2_28"
+	return relock + " --python-version " + ip.Version + " --python-platform " + ip.Platform()
+}
+
+// Platform returns the platform of ip, as uv calls it.
+func (ip Interpreter) Platform() string {
 	if ip.Glibc == "" {
-		platform = ip.Machine + "-unknown-linux-musl"
+		return ip.Machine + "-unknown-linux-musl"
 	}
-	return relock + " --python-version " + ip.Version + " --python-platform " + platform
+	if major, minor, err := numbers(ip.Glibc); err == nil && (major < 2 || major == 2 && minor < 28) {
+		return ip.Machine + "-manylinux2014"
+	}
+	return ip.Machine + "-manylinux_2_28"
 }
 
 type lockFile struct {
@@ -102,7 +112,9 @@ func Parse(text []byte) (*Lock, error) {
 	if len(file.Packages) == 0 || len(file.Packages) > maxPackages {
 		return nil, fmt.Errorf("the lock has %d packages; 1 to %d are allowed", len(file.Packages), maxPackages)
 	}
-	l := &Lock{RequiresPython: file.RequiresPython, Environments: file.Environments}
+	sum := sha256.Sum256(text)
+	l := &Lock{Digest: "sha256:" + hex.EncodeToString(sum[:]), RequiresPython: file.RequiresPython,
+		Environments: file.Environments}
 	for _, f := range file.Packages {
 		p := Package{Name: Normalize(f.Name), Version: f.Version, Marker: f.Marker,
 			RequiresPython: f.RequiresPython}

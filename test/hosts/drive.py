@@ -1,7 +1,8 @@
 """Drives a real host with an imitation model, and checks what its model gets of mcp-bridge.
 
 A host's own script calls main with a function that writes the host's configuration into a home
-made for the test and returns the command to run. The bridge serves two real servers from npm.
+made for the test, has mcp-bridge install itself there, and returns the command to run. The bridge
+serves two real servers from npm. In the end the host has one of them itself, and mcp-bridge adopts it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +23,7 @@ import model
 
 PATIENCE = 120.0  # seconds for a whole conversation, on a slow machine
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+INSTRUCTIONS = (ROOT / "bridge/catalog/instructions.txt").read_text().strip().splitlines()[0]
 PNG = "iVBORw0KGgo"  # how every PNG begins in base64
 
 
@@ -33,9 +36,44 @@ class Setting:
     bridge: str  # the program
     environ: dict[str, str]  # for the bridge's entry
     env: dict[str, str] = field(default_factory=dict)  # for the host; the script adds to it
+    servers: dict[str, Any] = field(default_factory=dict)  # for the host's own file
 
     def program(self, name: str) -> str:
         return str(ROOT / ".cache/hosts/node_modules/.bin" / name)
+
+    def install(self, host: str) -> None:
+        """install has mcp-bridge put itself into the host's files, take itself out, and in again."""
+        (self.home / "policy.toml").write_text('default = "allow"\n')
+        before = self.files()
+        for more in ([], ["--undo"], []):
+            self.run("install", host, "--yes", *more)
+            if more and self.files() != before:
+                raise AssertionError(f"{host}: undo leaves other files than there were")
+
+    def run(self, *arguments: str) -> str:
+        """run runs mcp-bridge as the host's user does, and returns what it shows."""
+        env = {"HOME": str(self.home), "PATH": self.env["PATH"], "MCP_BRIDGE_POLICY": str(self.home / "policy.toml")}
+        done = subprocess.run(
+            [self.bridge, *arguments], cwd=self.home.parent, env=env, check=True, capture_output=True, text=True
+        )
+        return done.stdout + done.stderr
+
+    def files(self, below: str = "") -> dict[str, bytes]:
+        paths = [p for p in (self.home / below).rglob("*") if p.is_file() and ".local" not in p.parts]
+        return {str(p): p.read_bytes() for p in paths}
+
+    def add_environ(self, config: pathlib.Path, servers: str, variables: str) -> None:
+        """add_environ gives the entry that install has written the variables that the bridge needs here.
+
+        It adds the host's own servers too.
+        """
+        settings = json.loads(config.read_text())
+        settings[servers]["mcp-bridge"][variables] |= self.environ
+        for name, server in self.servers.items():
+            if variables == "environment":  # OpenCode's form
+                server = {"type": "local", "command": [server["command"], *server.get("args", [])]}
+            settings[servers][name] = server
+        config.write_text(json.dumps(settings))
 
 
 Prepare = Callable[[Setting], list[str]]
@@ -69,15 +107,19 @@ class Trial:
 
 
 def main(host: str, prepare: Prepare) -> None:
-    """main runs a conversation and a cancelled one, and exits with 1 if something did not hold."""
+    """main runs the parts that are named, or all: a conversation, a cancelled one, and adopt.
+
+    It exits with 1 if something did not hold.
+    """
     trial = Trial(host)
+    parts = {"talk": talk, "cancel": cancel, "adopt": adopt}
     with tempfile.TemporaryDirectory() as directory:
-        talk(trial, prepare, pathlib.Path(directory) / "talk")
-        cancel(trial, prepare, pathlib.Path(directory) / "cancel")
+        for name in sys.argv[1:] or parts:
+            parts[name](trial, prepare, pathlib.Path(directory) / name)
     sys.exit(1 if trial.failed else 0)
 
 
-def setting(directory: pathlib.Path, url: str) -> Setting:
+def setting(directory: pathlib.Path, url: str, adopts: bool = False) -> Setting:
     home = directory / "home"
     (directory / "files").mkdir(parents=True)
     home.mkdir()
@@ -91,16 +133,28 @@ def setting(directory: pathlib.Path, url: str) -> Setting:
     path = f"{node}:{os.environ['PATH']}"
     # The host has a home of its own. The bridge has the user's, where podman keeps the image.
     environ = {"HOME": os.environ["HOME"], "MCP_BRIDGE_CONFIG": str(config), "PATH": path, "XDG_STATE_HOME": str(directory / "state")}
+    if adopts:  # the bridge's own files and state are in the host's home, where mcp-bridge adopt writes them
+        del environ["MCP_BRIDGE_CONFIG"]
+        for variable, name in (("CONTAINERS_CONF", "containers.conf"), ("CONTAINERS_STORAGE_CONF", "storage.conf")):
+            file = pathlib.Path(os.environ["HOME"]) / ".config/containers" / name
+            if file.exists():
+                environ[variable] = str(file)
+        environ |= {"XDG_CONFIG_HOME": str(home / ".config"), "XDG_STATE_HOME": str(home / ".local/state")}
     env = {"HOME": str(home), "PATH": path, "TERM": "dumb", "MARK_OF_THIS_TEST": str(directory)}
     for name in ("XDG_RUNTIME_DIR", "LANG"):
         if name in os.environ:
             env[name] = os.environ[name]
-    return Setting(home, url, str(ROOT / "bin/mcp-bridge"), environ, env)
+    # Its tools are the same for each host, so that their tokens can be compared.
+    own = {"files": servers["files"]} if adopts else {}
+    return Setting(home, url, str(ROOT / "bin/mcp-bridge"), environ, env, own)
 
 
 def start(prepare: Prepare, directory: pathlib.Path, imitation: model.Model) -> subprocess.Popen[str]:
     s = setting(directory, imitation.url)
-    command = prepare(s)
+    return started(s, prepare(s), directory)
+
+
+def started(s: Setting, command: list[str], directory: pathlib.Path) -> subprocess.Popen[str]:
     log = open(directory / "log", "w")
     return subprocess.Popen(
         command,
@@ -146,6 +200,55 @@ def cancel(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
     os.killpg(host.pid, signal.SIGINT)
     end(host, 15)
     gone(trial, "nothing is left of a run that was interrupted", directory)
+
+
+def adopt(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
+    """adopt moves the host's own server behind the bridge, and gives it back."""
+    imitation = model.Model([])
+    s = setting(directory, imitation.url, adopts=True)
+    command = prepare(s)
+
+    def offered(right: Callable[[dict[str, str]], bool], *script: model.Json) -> dict[str, str]:
+        """offered are the tools of the bridge and of the server that the host offers in a conversation.
+
+        Some hosts begin before their servers do, so a conversation that isn't right is repeated.
+        """
+        for _ in range(5):
+            imitation.script, imitation.seen = list(script), []
+            end(started(s, command, directory), PATIENCE)
+            all = imitation.definitions().items()  # some hosts have tools for resources
+            found = {n: t for n, t in all if re.search("bridge|files", n) and "_mcp_resource" not in n}
+            if right(found):
+                break
+        return found
+
+    def loads(found: dict[str, str]) -> bool:
+        return any("list_allowed_directories" in n for n in found) and any("run_python" in n for n in found)
+
+    before = offered(loads)
+    trial.check("before adopt it loads the server", loads(before), list(before))
+    s.run("tools")
+    backups = [f for f in s.files() if "before-mcp-bridge" in f]
+    shown = s.run("adopt", "--yes")
+    call = {"code": "print(await mcp_files.list_allowed_directories())"}
+    after = offered(lambda found: len(found) == 3, call)
+    ours = [n for n in after if n.endswith(("run_python", "search_tools", "read_output"))]
+    trial.check("after adopt it has our three tools alone", len(ours) == 3 == len(after), list(after))
+    results = json.dumps(imitation.results())
+    trial.check("the moved server is called through us", str(directory / "files") in results, results)
+    said = re.search(r"loads definitions of about ([\d,]+) tokens before, ([\d,]+) after[;\n]", shown)
+    trial.check("adopt says what it saves", said is not None, shown)
+    if said and loads(before) and (counts := os.environ.get("MCP_BRIDGE_TEST_TOKENS")):
+        instructions = [imitation.text("Servers, in quotes what they say"), imitation.text(INSTRUCTIONS)]
+        tokens = [int(n.replace(",", "")) for n in said.groups()]
+        record = {"said": tokens, "before": [*before.values(), *instructions], "after": [*after.values(), *instructions]}
+        (pathlib.Path(counts) / f"{trial.host}.json").write_text(json.dumps(record))
+    s.run("adopt", "--undo", "--yes")
+    again = offered(lambda found: found == before)
+    trial.check("after --undo it loads what it did", again == before, set(again) ^ set(before))
+    left = [f for f in s.files() if "before-mcp-bridge" in f]
+    trial.check("after --undo nothing of adopt is left", left == backups and not s.files(".config/mcp"), left)
+    gone(trial, "nothing is left of the adopted server", directory)
 
 
 def end(host: subprocess.Popen[str], seconds: float) -> None:

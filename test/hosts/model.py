@@ -43,6 +43,18 @@ class Model(http.server.ThreadingHTTPServer):
         """tools are the names of all tools that the host offered in its last request."""
         return tool_names(self.seen[-1]) if self.seen else set()
 
+    def definitions(self) -> dict[str, str]:
+        """definitions are the tools that the host offered in its last request, as it wrote them."""
+        return definitions(self.seen[-1].get("tools", [])) if self.seen else {}
+
+    def text(self, part: str) -> str:
+        """text are the lines with a part, of the first text in the last request that has it."""
+        for value in walk(self.seen[-1] if self.seen else {}):
+            for text in value.values():
+                if isinstance(text, str) and part in text:
+                    return "\n".join(line for line in text.splitlines() if part in line)
+        return ""
+
     def results(self) -> list[Any]:
         """results are the tool results of the longest conversation, as the host sent them."""
         return max((results(r) for r in self.seen), key=len, default=[])
@@ -54,6 +66,18 @@ def tool_names(request: Json) -> set[str]:
         if isinstance(tool.get("name"), str) and ("parameters" in tool or "input_schema" in tool or "description" in tool):
             names.add(tool["name"])
     return names
+
+
+def definitions(tools: Any, group: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for tool in tools:
+        for inner in ("tools", "functionDeclarations"):  # Codex's and Gemini's groups
+            if inner in tool:
+                found |= definitions(tool[inner], tool.get("name", ""))
+        tool = tool.get("function", tool)
+        if isinstance(tool.get("name"), str) and "tools" not in tool:
+            found[group + tool["name"]] = json.dumps(tool, ensure_ascii=False, separators=(",", ":"))
+    return found
 
 
 def results(request: Json) -> list[Any]:

@@ -14,7 +14,6 @@ def prepare(s: drive.Setting) -> list[str]:
         "models": {"m": {**m, "limit": {"context": 100000, "output": 10000}}},
     }
     settings = {
-        "mcp": {"bridge": {"type": "local", "command": [s.bridge], "environment": s.environ}},
         "model": "imitation/m",
         "small_model": "imitation/m",
         "autoupdate": False,
@@ -22,7 +21,10 @@ def prepare(s: drive.Setting) -> list[str]:
         "provider": {"imitation": provider},
     }
     (s.home / ".config/opencode").mkdir(parents=True)
-    (s.home / ".config/opencode/opencode.json").write_text(json.dumps(settings))
+    config = s.home / ".config/opencode/opencode.json"
+    config.write_text(json.dumps(settings))
+    s.install("opencode")
+    s.add_environ(config, "mcp", "environment")
     return [s.program("opencode"), "run", "go"]
 
 

@@ -21,7 +21,10 @@ type challenge struct {
 	location string // the other origin that the answer redirects to, if any
 }
 
-const value = `\s*=\s*(?:"([^"\\]{1,1000})"|([^\s",]{1,1000}))`
+// A counted repeat of a thousand would take a millisecond to compile at each start.
+const value = `\s*=\s*(?:"([^"\\]+)"|([^\s",]+))`
+
+const maxParameter = 1000 // bytes of a challenge's parameter
 
 var (
 	challengeMetadata = regexp.MustCompile(`(?i)\bresource_metadata` + value)
@@ -31,13 +34,18 @@ var (
 func readChallenge(resp *http.Response) challenge {
 	c := challenge{status: resp.StatusCode}
 	said := strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")
-	if m := challengeMetadata.FindStringSubmatch(said); m != nil {
-		c.metadata = m[1] + m[2]
-	}
-	if m := challengeScope.FindStringSubmatch(said); m != nil {
-		c.scope = m[1] + m[2]
-	}
+	c.metadata = parameter(challengeMetadata, said)
+	c.scope = parameter(challengeScope, said)
 	return c
+}
+
+// parameter returns what a pattern that ends in value finds, or "" if that is too long to be meant.
+func parameter(pattern *regexp.Regexp, said string) string {
+	m := pattern.FindStringSubmatch(said)
+	if m == nil || len(m[1])+len(m[2]) > maxParameter {
+		return ""
+	}
+	return m[1] + m[2]
 }
 
 // noLogin returns what a server answered instead of naming who authorizes for it, and what to do.

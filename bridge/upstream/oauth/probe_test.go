@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -68,5 +69,25 @@ func TestProbeGoesOn(t *testing.T) {
 				t.Errorf("got %+v, %v", ch, err)
 			}
 		})
+	}
+}
+
+// TestReadChallenge holds what is taken from a challenge, which is none that is longer than a scope
+// or an address is.
+func TestReadChallenge(t *testing.T) {
+	long := strings.Repeat("s", maxParameter)
+	for _, tt := range []struct{ header, metadata, scope string }{
+		{`Bearer`, "", ""},
+		{`Bearer realm="r", scope="a b", resource_metadata="https://s/x"`, "https://s/x", "a b"},
+		{`Bearer scope=a,resource_metadata=https://s/x`, "https://s/x", "a"},
+		{`Bearer error_scope="a"`, "", ""},
+		{`Bearer scope="` + long + `"`, "", long},
+		{`Bearer scope="` + long + `s"`, "", ""},
+		{`Bearer scope=` + long + `s`, "", ""},
+	} {
+		got := readChallenge(&http.Response{Header: http.Header{"Www-Authenticate": {tt.header}}})
+		if got.metadata != tt.metadata || got.scope != tt.scope {
+			t.Errorf("%.60s: got %.60q and %.60q", tt.header, got.metadata, got.scope)
+		}
 	}
 }

@@ -85,7 +85,7 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 				login()
 			}
 			if err := s.Logout(t.Context(), srv); err == nil ||
-				!strings.Contains(err.Error(), "locked; unlock it, and log out again") {
+				!strings.Contains(err.Error(), "locked; unlock it, and try again") {
 				t.Errorf("from a locked keyring: %v", err)
 			}
 			ring.set(nil)

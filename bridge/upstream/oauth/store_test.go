@@ -8,14 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/zalando/go-keyring"
-
+	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauthtest"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -51,7 +49,7 @@ func (k *keys) Get(a string) (string, error) {
 	if s, ok := k.all[a]; ok {
 		return s, k.err
 	}
-	return "", ErrNone
+	return "", secrets.ErrNone
 }
 
 func (k *keys) Set(a, s string) error {
@@ -81,135 +79,26 @@ func (k *keys) set(err error) {
 func TestStore(t *testing.T) {
 	srv := discovery.Server{Name: "a/b ü", URL: "https://mcp.example/mcp"}
 	grant := Grant{URL: srv.URL, AccessToken: "s3cr3t", RefreshToken: "s3cr3t-2"}
-	locked := &keys{all: map[string]string{}, err: errors.New("locked")}
-	for name, tt := range map[string]struct {
-		keyring Keyring
-		in      string
-	}{
-		"file": {nil, InFile}, "keyring": {&keys{all: map[string]string{}}, InKeyring},
-		"locked keyring": {locked, InFile},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &Store{Dir: filepath.Join(t.TempDir(), "a", "logins"), Keyring: tt.keyring}
-			if _, _, err := s.Get(srv); !errors.Is(err, ErrNone) {
-				t.Fatalf("an empty store: %v", err)
-			}
-			if in, err := s.Put(srv, grant); in != tt.in || err != nil {
-				t.Fatalf("kept in %s, %v", in, err)
-			}
-			if got, in, err := s.Get(srv); got != grant || in != tt.in || err != nil {
-				t.Errorf("got %+v in %s, %v", got, in, err)
-			}
-			b, err := os.ReadFile(s.file(account(srv)))
-			if err != nil || strings.Contains(string(b), "s3cr3t") != (tt.in == InFile) {
-				t.Errorf("the file: %s, %v", b, err)
-			}
-			other := srv
-			other.URL += "/other"
-			if _, _, err := s.Get(other); !errors.Is(err, ErrNone) {
-				t.Errorf("the token of one URL was given for another: %v", err)
-			}
-			if err := s.Delete(srv); err != nil && tt.keyring != locked {
-				t.Error(err)
-			}
-			if _, _, err := s.Get(srv); !errors.Is(err, ErrNone) {
-				t.Errorf("after Delete: %v", err)
-			}
-			if err := s.Delete(srv); !errors.Is(err, ErrNone) {
-				t.Errorf("a second Delete: %v", err)
-			}
-		})
+	s := &Store{Dir: filepath.Join(t.TempDir(), "a", "logins")}
+	if _, _, err := s.Get(srv); !errors.Is(err, ErrNone) {
+		t.Fatalf("an empty store: %v", err)
 	}
-}
-
-// TestNothingStaysInTheKeyring: neither a grant that was renewed while the keyring was locked, nor
-// one that no file tells of; and a logout that leaves one there says so.
-func TestNothingStaysInTheKeyring(t *testing.T) {
-	srv := discovery.Server{Name: "far", URL: "https://mcp.example"}
-	put := func(s *Store, token string) {
-		t.Helper()
-		if _, err := s.Put(srv, Grant{URL: srv.URL, RefreshToken: token}); err != nil {
-			t.Fatal(err)
-		}
+	if in, err := s.Put(srv, grant); in != secrets.InFile || err != nil {
+		t.Fatalf("kept in %s, %v", in, err)
 	}
-	ring := &keys{all: map[string]string{}}
-	s := &Store{Dir: t.TempDir(), Keyring: ring}
-	put(s, "old")
-	ring.set(errors.New("locked"))
-	put(s, "new")
-	if err := s.Delete(srv); err == nil || !strings.Contains(err.Error(), "out of the keyring: locked") {
-		t.Errorf("from a locked keyring: %v", err)
+	if got, in, err := s.Get(srv); got != grant || in != secrets.InFile || err != nil {
+		t.Errorf("got %+v in %s, %v", got, in, err)
 	}
-	ring.set(nil)
-	put(s, "old")
-	ring.set(errors.New("locked"))
-	put(s, "new")
-	put(s, "newer")
-	ring.set(nil)
-	if err := s.Delete(srv); err != nil || len(ring.all) > 0 {
-		t.Errorf("left: %v, %v", ring.all, err)
+	other := srv
+	other.URL += "/other"
+	if _, _, err := s.Get(other); !errors.Is(err, ErrNone) {
+		t.Errorf("the token of one URL was given for another: %v", err)
 	}
-	put(s, "untold")
-	if err := os.Remove(s.file(account(srv))); err != nil {
-		t.Fatal(err)
+	if err := s.Delete(srv); err != nil {
+		t.Error(err)
 	}
-	if err := s.Delete(srv); !errors.Is(err, ErrNone) || len(ring.all) > 0 {
-		t.Errorf("left: %v, %v", ring.all, err)
-	}
-}
-
-// TestFileModes: only the user can read a file, and one that others can read isn't believed.
-func TestFileModes(t *testing.T) {
-	if goruntime.GOOS == "windows" {
-		t.Skip("no modes there")
-	}
-	srv := discovery.Server{Name: "far", URL: "https://mcp.example"}
-	s := &Store{Dir: filepath.Join(t.TempDir(), "logins")}
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Put(srv, Grant{URL: srv.URL}); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]os.FileMode{s.Dir: 0o700, s.file(account(srv)): 0o600} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v, %v", path, info.Mode(), err)
-		}
-	}
-	if err := os.Chmod(s.file(account(srv)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.Get(srv); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("a file for all to read: %v", err)
-	}
-}
-
-// TestKilledWriter: what a process left that was killed while it kept a login, which holds tokens,
-// goes with the next one kept, and when the login is forgotten; another server's is left alone.
-func TestKilledWriter(t *testing.T) {
-	srv, other := discovery.Server{Name: "far", URL: "https://mcp.example"}, discovery.Server{Name: "far2",
-		URL: "https://mcp.example"}
-	s := &Store{Dir: t.TempDir()}
-	half, others := filepath.Join(s.Dir, unfinished(account(srv))+"17"), filepath.Join(s.Dir,
-		unfinished(account(other))+"17")
-	for _, do := range []func() error{
-		func() error { _, err := s.Put(srv, Grant{URL: srv.URL}); return err },
-		func() error { return s.Delete(srv) },
-	} {
-		for _, path := range []string{half, others} {
-			if err := os.WriteFile(path, []byte("a token"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(half); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("it is still there: %v", err)
-		}
-		if _, err := os.Stat(others); err != nil {
-			t.Error(err)
-		}
+	if err := s.Delete(srv); !errors.Is(err, ErrNone) {
+		t.Errorf("a second Delete: %v", err)
 	}
 }
 
@@ -378,44 +267,5 @@ func TestProcessesShareALogin(t *testing.T) {
 	}
 	if n := as.Requests("refresh"); n != rounds {
 		t.Errorf("%d refreshes, want %d", n, rounds)
-	}
-}
-
-// TestNoBusNoKeyring: without D-Bus there is no keyring, at once, and no bus is started.
-func TestNoBusNoKeyring(t *testing.T) {
-	if goruntime.GOOS == "windows" || goruntime.GOOS == "darwin" {
-		t.Skip("there is always one")
-	}
-	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "")
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	if k := SystemKeyring(); k != nil {
-		t.Errorf("got %v", k)
-	}
-	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+filepath.Join(t.TempDir(), "none"))
-	s := &Store{Dir: t.TempDir(), Keyring: SystemKeyring()}
-	srv := discovery.Server{Name: "far", URL: "https://mcp.example"}
-	if in, err := s.Put(srv, Grant{URL: srv.URL}); in != InFile || err != nil {
-		t.Errorf("with a bus that isn't there: %s, %v", in, err)
-	}
-}
-
-// TestSystemKeyring: over the library's stand-in for the operating system's.
-func TestSystemKeyring(t *testing.T) {
-	keyring.MockInit()
-	k := system{}
-	if err := k.Set("a", "s"); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := k.Get("a"); got != "s" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if err := k.Delete("a"); err != nil {
-		t.Error(err)
-	}
-	if _, err := k.Get("a"); !errors.Is(err, ErrNone) {
-		t.Errorf("after Delete: %v", err)
-	}
-	if err := k.Delete("a"); !errors.Is(err, ErrNone) {
-		t.Errorf("a second Delete: %v", err)
 	}
 }

@@ -101,10 +101,11 @@ func (s Screen) Entry(word, name string, columns int, v string) {
 }
 
 // Table is rows of which the first is the header. Spare is the number, from 1, of a column that is
-// left out if not all fit; Word is that of a column whose words are painted. 0 is none.
+// left out if not all fit; Word is that of a column whose words are painted; from Numbers on
+// columns are aligned to the right. 0 is none.
 type Table struct {
-	Rows        [][]string
-	Spare, Word int
+	Rows                 [][]string
+	Spare, Word, Numbers int
 }
 
 // Table writes a table. On a terminal it is made to fit by wrapping its widest columns.
@@ -132,7 +133,13 @@ func (s Screen) Table(t Table) {
 		}
 		w.AppendRow(row)
 	}
-	w.SetColumnConfigs(s.fit(widths, t.Spare))
+	columns := s.fit(widths, t.Spare)
+	for i := range columns {
+		if t.Numbers > 0 && i+1 >= t.Numbers {
+			columns[i].Align = pretty.AlignRight
+		}
+	}
+	w.SetColumnConfigs(columns)
 	_, _ = io.WriteString(s.w, w.Render()+"\n")
 }
 

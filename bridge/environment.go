@@ -1,0 +1,94 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
+	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// lookTimeout bounds how long the engine is asked after the response has been written.
+const lookTimeout = 30 * time.Second
+
+// inEnvironment runs the code with the packages that it asks for. The time to choose or build them
+// counts as preparation, not as the code's.
+func (b *Bridge) inEnvironment(ctx context.Context, req sandbox.Request, a arguments, r request,
+	p *client.Progress) (sandbox.Result, *sandbox.Environment, error) {
+	chooser, turn := b.cfg.Packages, r.Turn()
+	pass := func() {
+		if turn.Wait(ctx) == nil {
+			turn.Pass()
+		}
+	}
+	for again := false; ; again = true {
+		began := time.Now()
+		env, err := chooser.Choose(ctx, a.code, pass, req.Progress)
+		chosen := time.Since(began)
+		if err == nil {
+			err = turn.Wait(ctx)
+		}
+		if err != nil {
+			return sandbox.Result{Took: sandbox.Took{Prepared: chosen, Total: chosen}}, nil, err
+		}
+		req.Environment = env
+		res, err := b.execute(ctx, req, a, r, p)
+		if chooser != nil { // without one no time was taken
+			res.Took.Prepared += chosen
+			res.Took.Total += chosen
+		}
+		if env != nil && !again && errors.As(err, new(*runtime.ImageError)) { // removed since it was chosen
+			chooser.Forget()
+			continue
+		}
+		if chooser != nil {
+			r.Afterwards(func() { b.ranIn(ctx, env) })
+		}
+		return res, env, err
+	}
+}
+
+// ranIn records that code ran in env, which may be nil. It updates run_python's description if what
+// code can import has changed.
+func (b *Bridge) ranIn(ctx context.Context, env *sandbox.Environment) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
+	b.cfg.Packages.Ran(ctx, env)
+	b.mu.Lock()
+	differs := b.about != b.cfg.Packages.About()
+	if differs {
+		b.offer(b.latest)
+	}
+	b.mu.Unlock()
+	if differs {
+		b.clients.Changed(string(mcp.MethodNotificationToolsListChanged))
+	}
+}
+
+// offer puts run_python among the tools, or in the place of the one that is there. It is called
+// with mu held, or before anything is served.
+func (b *Bridge) offer(c *catalog.Catalog) {
+	b.about = b.cfg.Packages.About()
+	b.addTool(b.runTool(c), b.runPython)
+}
+
+// packagesOf adds to an outcome which environment the run had, and a hint if it lacked a module.
+func (b *Bridge) packagesOf(ctx context.Context, o *output.Outcome, a arguments, env *sandbox.Environment,
+	r sandbox.Result) {
+	if env != nil {
+		o.Environment = env.Name
+		if packages.Asks(a.code) {
+			o.Note("environment: " + env.Name)
+		}
+	}
+	if hint := b.cfg.Packages.Hint(ctx, a.code, env, r.Error); hint != "" {
+		o.Note(hint)
+	}
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
+)
+
+// environmentsLimit bounds the bytes of all environments on the engine's disk, without base images.
+const environmentsLimit = 8 << 30
+
+// environments returns the environments of this configuration.
+func (p *parts) environments() *environments.Environments {
+	cfg := environments.Config{
+		Driver: p.driver, Images: p.cfg.images(), User: p.cfg.ContainerUser, Owner: runtime.Self(),
+		Dir:   p.cfg.environmentsDir(),
+		Trust: trust.System(), Limit: environmentsLimit, Log: p.log,
+	}
+	rules := p.policy.Packages()
+	cfg.Index, cfg.MinAge = rules.Index, rules.MinAge
+	if dir := cacheDir(); dir != "" {
+		cfg.CacheDir = filepath.Join(dir, "environments")
+	}
+	if p.guard != nil {
+		cfg.File = p.guard.File
+	}
+	return environments.New(cfg)
+}
+
+// environmentsDir returns the directory of the user's environments; "" if there is none.
+func (c config) environmentsDir() string {
+	if c.Envs != "" {
+		return c.Envs
+	}
+	if dir := userDir("XDG_CONFIG_HOME", os.UserConfigDir, ".config"); dir != "" {
+		return filepath.Join(dir, "environments")
+	}
+	return ""
+}
+
+func envCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "env",
+		Short: "Show, build and remove environments: the packages that code can import",
+		Long: "Show, build and remove environments: the packages that code can import. data comes with the\n" +
+			"program; yours are files NAME.toml in mcp-bridge/environments of your configuration directory, or\n" +
+			"in MCP_BRIDGE_ENVS. See docs/environments.md.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var asJSON, files bool
+	var file string
+	list := a.envAction("list", "Show all environments, built or not", cobra.NoArgs,
+		func(ctx context.Context, p *parts, _ []string) error { return a.envList(ctx, p, asJSON) })
+	list.Flags().BoolVar(&asJSON, "json", false, "print one JSON document instead of the table")
+	build := a.envAction("build NAME", "Build an environment from its lock", cobra.ExactArgs(1),
+		func(ctx context.Context, p *parts, args []string) error { return a.envBuild(ctx, p, args[0]) })
+	add := a.envAction("add NAME PACKAGE…",
+		"Add packages to an environment, or make it, choose versions with uv, and build it", cobra.MinimumNArgs(2),
+		func(ctx context.Context, p *parts, args []string) error { return a.envAdd(ctx, p, args[0], args[1:]) })
+	lock := a.envAction("lock NAME",
+		"Choose the versions of an environment's packages again, with uv; none is younger than a week",
+		cobra.ExactArgs(1),
+		func(ctx context.Context, p *parts, args []string) error { return a.envLock(ctx, p, args[0]) })
+	remove := a.envAction("remove NAME", "Remove an environment's image from the engine", cobra.ExactArgs(1),
+		func(ctx context.Context, p *parts, args []string) error { return a.envRemove(ctx, p, args[0], files) })
+	remove.Flags().BoolVar(&files, "files", false, "remove its settings, list of packages and lock too")
+	export := a.envAction("export NAME", "Write an environment's image to a file, for another machine",
+		cobra.ExactArgs(1),
+		func(ctx context.Context, p *parts, args []string) error { return a.envExport(ctx, p, args[0], file) })
+	export.Flags().StringVar(&file, "oci", "", "the file, an OCI image archive")
+	export.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if file == "" {
+			return usageError{fmt.Errorf("%s lacks --oci FILE, the file to write", cmd.CommandPath())}
+		}
+		return nil
+	}
+	cmd.AddCommand(list, build, add, lock, remove, export)
+	return cmd
+}
+
+// envAction returns a command that runs f with the wired program.
+func (a *app) envAction(use, short string, args cobra.PositionalArgs,
+	f func(context.Context, *parts, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args, ValidArgsFunction: completeEnvironments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withParts(cmd.Context(), once,
+				func(ctx context.Context, p *parts) error { return f(ctx, p, args) })
+		}}
+}
+
+// completeEnvironments completes the name of an environment; the engine isn't asked.
+func completeEnvironments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	if cfg, err := readConfig(); err == nil && len(args) == 0 {
+		for _, d := range (&parts{cfg: cfg}).environments().Definitions() {
+			out = append(out, d.Name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// envBuild builds an environment, and pulls its base image if that is missing.
+func (a *app) envBuild(ctx context.Context, p *parts, name string) error {
+	if err := a.envBase(ctx, p, name); err != nil {
+		return err
+	}
+	bar := a.stderr.Bar()
+	env, err := p.environments().Build(ctx, name, func(s environments.Step) { bar.Show(s.Percent, s.Text) })
+	bar.End()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout, environmentLine(env, time.Now()))
+	for _, d := range env.Distributions {
+		if len(d.LeftOut) > 0 {
+			a.say(fmt.Sprintf("left out of %s, since Python would run it at every start: %s", d.Name,
+				strings.Join(d.LeftOut, ", ")))
+		}
+	}
+	return nil
+}
+
+// envBase pulls the base image of an environment if it is missing.
+func (a *app) envBase(ctx context.Context, p *parts, name string) error {
+	for _, d := range p.environments().Definitions() {
+		if d.Name != name || d.Image == "" {
+			continue
+		}
+		_, has, err := p.driver.FindImage(ctx, d.Image)
+		if err == nil && !has {
+			_, err = p.driver.PullImage(ctx, d.Image, a.say)
+		}
+		return err
+	}
+	_, _, err := p.sandbox.Look(ctx, a.say)
+	return err
+}
+
+func (a *app) envLock(ctx context.Context, p *parts, name string) error {
+	if err := a.envBase(ctx, p, name); err != nil {
+		return err
+	}
+	if err := p.environments().Lock(ctx, name); err != nil {
+		return err
+	}
+	a.say("locked; next: mcp-bridge env build " + name)
+	return nil
+}
+
+func (a *app) envAdd(ctx context.Context, p *parts, name string, packages []string) error {
+	switch {
+	case name == environments.Data:
+		return usageError{errors.New("what data has comes with the program; make an environment of another name")}
+	case !environments.ValidName(name):
+		return usageError{environments.ErrName}
+	}
+	if err := a.envBase(ctx, p, name); err != nil {
+		return err
+	}
+	a.say("choosing versions")
+	if err := p.environments().Add(ctx, name, packages); err != nil {
+		return err
+	}
+	return a.envBuild(ctx, p, name)
+}
+
+func (a *app) envRemove(ctx context.Context, p *parts, name string, files bool) error {
+	e := p.environments()
+	err := e.Remove(ctx, name)
+	if err == nil {
+		fmt.Fprintln(a.stdout, "removed the image of "+name)
+	}
+	var missing *environments.NotBuiltError
+	if !files || err != nil && !errors.As(err, &missing) {
+		return err
+	}
+	if err := e.Delete(name); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "%s has no settings, list of packages or lock any more\n", name)
+	return nil
+}
+
+// envExport writes an image to a temporary file beside the given one, which must not exist, and
+// then renames it.
+func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err error) {
+	if _, err := os.Lstat(file); err == nil {
+		return usageError{fmt.Errorf("%s exists already; remove it, or name another file", file)}
+	}
+	e := p.environments()
+	env, err := e.ByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
+	if err != nil {
+		return err
+	}
+	defer p.guard.File(f.Name())()
+	defer func() {
+		if err = errors.Join(err, f.Close()); err == nil {
+			err = os.Rename(f.Name(), file)
+		}
+		if err != nil {
+			_ = os.Remove(f.Name())
+			return
+		}
+		fmt.Fprintln(a.stdout, "wrote "+file)
+	}()
+	if err := p.driver.SaveImage(ctx, env.Image.ID, f); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	layout, err := isLayout(f)
+	if err == nil && !layout {
+		a.say("this engine writes docker's own archive, not an OCI layout: docker load reads it; docker 25 and" +
+			" podman write both")
+	}
+	return err
+}
+
+// isLayout reports whether an archive is an OCI image layout.
+func isLayout(r io.Reader) (bool, error) {
+	for t := tar.NewReader(r); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil || filepath.Clean(h.Name) == "oci-layout" {
+			return err == nil, err
+		}
+	}
+}

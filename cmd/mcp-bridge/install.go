@@ -1,0 +1,384 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/discovery/install"
+)
+
+// installOptions are the flags of install and adopt.
+type installOptions struct {
+	all, show, undo, yes, ask, hosts bool
+	scope                            string
+	servers                          []string
+}
+
+func installCmd(a *app) *cobra.Command {
+	var o installOptions
+	cmd := &cobra.Command{
+		Use:   "install [HOST]...",
+		Short: "Put the bridge into the hosts on this machine",
+		Long: "Put the bridge into the hosts on this machine, or into those that are named. It shows how their\n" +
+			"files change, asks, and writes them with a backup beside each. Their comments and order stay. Without\n" +
+			"a HOST and without --all it asks host by host. It also writes a first policy, unless there is one:\n" +
+			"what is marked read-only is allowed, all else is asked about. Hosts that can are told to call the\n" +
+			"bridge's tools without asking, since the policy asks; --ask leaves that out. Calls are recorded in a\n" +
+			"file of this machine, without what they are about, for mcp-bridge stats.\n\n" +
+			"HOST is " + strings.Join(hostIDs(), ", ") + ".",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return hostIDs(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.scope != "user" && o.scope != "project" {
+				return usageError{fmt.Errorf("--scope=%q: it is user or project", o.scope)}
+			}
+			if o.undo {
+				chosen, err := choose(install.Known(), args)
+				if err != nil && len(args) > 0 {
+					return err
+				}
+				return a.undo(cmd.Context(), "install", chosen, nil, o)
+			}
+			return a.install(cmd.Context(), args, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "all hosts that are found, in one question")
+	f.StringVar(&o.scope, "scope", "user", "user: your own files; project: those of the working directory")
+	f.BoolVar(&o.show, "print", false, "only show what would be written, and the host's own command for it")
+	f.BoolVar(&o.undo, "undo", false, "take back what install has written")
+	f.BoolVar(&o.yes, "yes", false, "don't ask")
+	f.BoolVar(&o.hosts, "host-command", false, "have the host's own command write the entry, where it has one")
+	f.BoolVar(&o.ask, "ask", false, "leave it to the host to ask before each call")
+	return cmd
+}
+
+func hostIDs() (ids []string) {
+	for _, h := range install.Known() {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
+
+// journal returns what remembers the files that a command has written.
+func journal(verb string) (*install.Journal, error) {
+	if stateDir() == "" {
+		return nil, errNoPlace
+	}
+	return &install.Journal{Dir: stateDir(), Verb: verb}, nil
+}
+
+func (a *app) install(ctx context.Context, names []string, o installOptions) error {
+	cfg, err := readConfig()
+	if err != nil {
+		return err
+	}
+	j, err := journal("install")
+	if err != nil {
+		return err
+	}
+	c := install.Config{FS: discovery.Root(), Env: discovery.Current(cfg.Config), Ask: o.ask,
+		Project: o.scope == "project", Show: o.show, LookPath: onPath}
+	if c.Command, err = startedWith(c.Project); err != nil {
+		return err
+	}
+	var policy *install.File
+	if !c.Project { // a project's file is for others too
+		own := userDir("XDG_CONFIG_HOME", nil, ".config")
+		if own == "" {
+			return errNoPlace
+		}
+		path, err := filepath.Abs(cmp.Or(cfg.Policy, filepath.Join(own, "policy.toml")))
+		if err != nil {
+			return err
+		}
+		log, _ := auditFile(cfg, "")
+		if log, err = filepath.Abs(log); err != nil {
+			return err
+		}
+		c.Vars = []string{"MCP_BRIDGE_POLICY=" + path, "MCP_BRIDGE_AUDIT=" + log}
+		if policy, err = install.PlanPolicy(path); err != nil {
+			return err
+		}
+	}
+	installer := install.New(c)
+	chosen, err := choose(installer.Hosts(), names)
+	if err != nil {
+		return err
+	}
+	plans, failed := a.plan(installer, chosen)
+	if o.show {
+		a.printPlans(policy, plans)
+		return failure(failed)
+	}
+	for i := range plans {
+		if cmd := plans[i].Command; !o.hosts || cmd == nil || !onPath(cmd[0]) {
+			plans[i].Command = nil
+		}
+	}
+	each := len(names) == 0 && !o.all && !o.yes
+	if err := a.writePlans(ctx, j, policy, plans, each, o.yes); err != nil {
+		return err
+	}
+	a.printStatsLine(ctx, cfg)
+	return failure(failed)
+}
+
+// printStatsLine ends what changes hosts with what that is for.
+func (a *app) printStatsLine(ctx context.Context, cfg config) {
+	found := scan(cfg, slog.New(slog.DiscardHandler))
+	fmt.Fprintln(a.stdout, "mcp-bridge stats: "+statsLine(ctx, cfg, found))
+}
+
+func failure(failed bool) error {
+	if failed {
+		return exitError{exitFailure}
+	}
+	return nil
+}
+
+func onPath(command string) bool {
+	_, err := exec.LookPath(command)
+	return err == nil
+}
+
+// startedWith returns how a host starts this program: by the name on PATH that leads to it, since
+// its file may be another one after an upgrade. A project's file has the bare name.
+func startedWith(project bool) ([]string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	const npxCache = "_npx"
+	if slices.Contains(strings.Split(filepath.ToSlash(exe), "/"), npxCache) { // which npm clears
+		name := bridge.Name
+		if v, released := strings.CutPrefix(version(), "v"); released {
+			name += "@" + v
+		}
+		return []string{"npx", "-y", name}, nil
+	}
+	named, err := exec.LookPath(bridge.Name)
+	if err == nil && sameFile(named, exe) {
+		if project {
+			return []string{bridge.Name}, nil
+		}
+		if named, err = filepath.Abs(named); err == nil {
+			return []string{named}, nil
+		}
+	}
+	if project {
+		return nil, usageError{errors.New("a project's file needs a command that works for all who have the " +
+			"project, and " + bridge.Name + " on PATH isn't this program; put it into a directory of PATH")}
+	}
+	return []string{exe}, nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// choose returns the hosts of some names, or else those that are found.
+func choose(all []install.Host, names []string) (chosen []install.Host, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(h install.Host) bool {
+			return strings.EqualFold(h.ID, name) || strings.EqualFold(h.Name, name)
+		})
+		if i < 0 {
+			ids := hostIDs()
+			near := "they are " + strings.Join(ids, ", ")
+			if like := text.Nearest(name, ids); like != nil {
+				near = "did you mean " + strings.Join(like, " or ") + "?"
+			}
+			return nil, usageError{fmt.Errorf("there is no host %q; %s", name, near)}
+		}
+		chosen = append(chosen, all[i])
+	}
+	for _, h := range all {
+		if h.Found && len(names) == 0 {
+			chosen = append(chosen, h)
+		}
+	}
+	if chosen == nil {
+		return nil, usageError{errors.New("no host was found here; name one, such as claude-code " +
+			"(mcp-bridge install --help lists them)")}
+	}
+	return chosen, nil
+}
+
+// plan plans for each host, and says which ones have nothing to do or can't be changed.
+func (a *app) plan(installer *install.Installer, chosen []install.Host) (plans []install.Plan, failed bool) {
+	for _, h := range chosen {
+		p, err := installer.Plan(h)
+		switch {
+		case err != nil:
+			failed = true
+			a.complain(err)
+		case len(p.Files) == 0:
+			fmt.Fprintf(a.stdout, "%s: has the bridge already, as %s\n", p.Host, p.Already)
+		default:
+			plans = append(plans, p)
+		}
+	}
+	return plans, failed
+}
+
+// complain says what went wrong with one host; the others go on.
+func (a *app) complain(err error) {
+	a.say("mcp-bridge: " + text.Escape(err.Error()))
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		a.say("next: " + text.Escape(hinted.Hint()))
+	}
+}
+
+func (a *app) printPlans(policy *install.File, plans []install.Plan) {
+	if policy != nil && len(plans) > 0 {
+		fmt.Fprintln(a.stdout, "# "+policyTitle+"\n"+policy.Diff())
+	}
+	for _, p := range plans {
+		fmt.Fprint(a.stdout, shownPlan(p))
+		if p.Command != nil {
+			fmt.Fprintln(a.stdout, "its own command for the entry alone:\n    "+shellLine(p.Command))
+		}
+		fmt.Fprintln(a.stdout, "then: "+p.Next+"\n")
+	}
+}
+
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = text.ShellWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+const policyTitle = "The first policy: which tools code may call"
+
+// shownPlan returns a plan's title and the changes of its files.
+func shownPlan(p install.Plan) string {
+	s := "# " + p.Host + "\n"
+	for _, f := range p.Files {
+		if f.Changed() {
+			s += f.Diff()
+		}
+	}
+	return s
+}
+
+// writePlans asks and writes, host by host or all at once.
+func (a *app) writePlans(ctx context.Context, j *install.Journal, policy *install.File, plans []install.Plan,
+	each, yes bool) error {
+	groups := [][]install.Plan{plans}
+	if each {
+		groups = nil
+		for _, p := range plans {
+			groups = append(groups, []install.Plan{p})
+		}
+	}
+	failed, written := false, false
+	for _, group := range groups {
+		if len(group) == 0 {
+			continue
+		}
+		shown := ""
+		if policy != nil {
+			shown = "# " + policyTitle + "\n" + policy.Diff() + "\n"
+		}
+		for _, p := range group {
+			shown += shownPlan(p)
+			if p.Command != nil {
+				shown += "The entry is written by: " + shellLine(p.Command) + "\n"
+			}
+		}
+		err := a.confirm(shown+"\n", "Write this? [y/N] ", yes)
+		if no := (exitError{}); errors.As(err, &no) && each {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if policy != nil {
+			if err := a.writePolicy(ctx, j, policy); err != nil {
+				return err
+			}
+			policy = nil
+		}
+		for _, p := range group {
+			if err := a.writePlan(ctx, j, p); err != nil {
+				failed = true
+				a.complain(fmt.Errorf("%s: %w", p.Host, err))
+				continue
+			}
+			written = true
+		}
+	}
+	if written {
+		fmt.Fprintln(a.stdout, "To take it back, type: mcp-bridge install --undo")
+	}
+	return failure(failed)
+}
+
+// writePolicy writes the first policy, to which the user has said yes.
+func (a *app) writePolicy(ctx context.Context, j *install.Journal, policy *install.File) error {
+	kept, err := a.lasting()
+	if err != nil {
+		return err
+	}
+	if err := j.Write(ctx, policy); err != nil {
+		return err
+	}
+	if err := kept.Trust(policy.Path, policy.New); err != nil {
+		return fmt.Errorf("keeping the approval of the policy: %w", err)
+	}
+	fmt.Fprintf(a.stdout, "policy: written to %s\n", text.Escape(policy.Path))
+	return nil
+}
+
+func (a *app) writePlan(ctx context.Context, j *install.Journal, p install.Plan) error {
+	for i, f := range p.Files {
+		if !f.Changed() {
+			continue
+		}
+		err := error(nil)
+		if p.Command != nil && i == 0 {
+			err = j.WriteBy(ctx, f, func() error { return runCommand(ctx, p.Command) })
+		} else {
+			err = j.Write(ctx, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.stdout, "%s: installed in %s; %s\n", p.Host, text.Escape(p.Files[0].Path), p.Next)
+	return nil
+}
+
+// runCommand runs a host's own command, which has a minute.
+func runCommand(ctx context.Context, words []string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", shellLine(words), err, text.Line(string(out)))
+	}
+	return nil
+}

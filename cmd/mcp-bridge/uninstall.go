@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/discovery/install"
+)
+
+// undo takes back what install or adopt has written: of all hosts or of some, and of all servers
+// that moved or of some.
+func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, servers []string,
+	o installOptions) error {
+	j, err := journal(verb)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, h := range chosen {
+		ids = append(ids, h.ID)
+	}
+	back, err := j.PlanUndo(ids, servers)
+	if err != nil {
+		return err
+	}
+	if len(back) == 0 {
+		fmt.Fprintln(a.stdout, "there is nothing to take back")
+		return nil
+	}
+	shown := ""
+	if verb == "install" {
+		shown, err = orphans(back)
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range back {
+		if r.File != nil {
+			shown += r.File.Diff()
+		}
+	}
+	if o.show {
+		fmt.Fprint(a.stdout, shown)
+		return nil
+	}
+	if shown != "" {
+		if err := a.confirm(shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
+			return err
+		}
+	}
+	return a.takeBack(ctx, j, back)
+}
+
+// orphans warns of servers that a host would lose with the bridge, since they have moved behind it.
+func orphans(back []install.Return) (warning string, err error) {
+	j, err := journal("adopt")
+	if err != nil {
+		return "", err
+	}
+	for _, r := range back {
+		names, err := j.Moved(r.Host)
+		if err != nil {
+			return "", err
+		}
+		if len(names) > 0 {
+			warning += fmt.Sprintf("%s would lose servers that have moved behind the bridge: %s. To give them back "+
+				"first, type: mcp-bridge adopt --undo %s\n", r.Host, text.Escape(strings.Join(names, ", ")), r.Host)
+		}
+	}
+	return warning, nil
+}
+
+func (a *app) takeBack(ctx context.Context, j *install.Journal, back []install.Return) error {
+	failed := false
+	for _, r := range back {
+		err := j.Undo(ctx, r)
+		switch {
+		case err != nil:
+			failed = true
+			a.complain(err)
+		case r.Conflict != nil:
+			fmt.Fprintln(a.stdout, text.Escape(r.Conflict.Error()))
+		case r.File == nil:
+			fmt.Fprintf(a.stdout, "%s: nothing of %s is left in it\n", text.Escape(r.Path), j.Verb)
+		case r.File.Remove:
+			fmt.Fprintf(a.stdout, "%s: removed\n", text.Escape(r.Path))
+		default:
+			fmt.Fprintf(a.stdout, "%s: taken back\n", text.Escape(r.Path))
+		}
+		if err != nil {
+			continue
+		}
+		for _, name := range r.Secrets {
+			var gone usageError
+			if err := a.secretRemove(ctx, name); err != nil && !errors.As(err, &gone) {
+				failed = true
+				a.complain(err)
+			}
+		}
+	}
+	return failure(failed)
+}

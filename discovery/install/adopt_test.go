@@ -1,0 +1,374 @@
+package install
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
+	"github.com/mcp-bridge/mcp-bridge/discovery/edit"
+)
+
+// adoptAll moves what can be moved, and returns the plan and what was shown.
+func (h *home) adoptAll() (plan Moves, shown string) {
+	h.t.Helper()
+	in := New(h.cfg)
+	plan = in.PlanMoves(wish())
+	for _, m := range plan.All {
+		for _, s := range m.Secrets {
+			h.write("secrets/"+s.Name, s.Value())
+			m.Set = append(m.Set, s.Name)
+		}
+	}
+	own, others, err := in.MoveFiles(plan.All)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for i, f := range append([]*File{own}, others...) {
+		if !f.Changed() {
+			continue
+		}
+		shown += f.Diff()
+		if err := h.journal.Write(h.t.Context(), f); err != nil {
+			h.t.Fatal(err)
+		}
+		for _, m := range plan.All {
+			if err := in.Arrived(m); i == 0 && err != nil {
+				h.t.Error(err)
+			}
+		}
+	}
+	hasNoSecret(h.t, shown)
+	return plan, shown
+}
+
+// newHost returns a home with a host's real files, in which the host has the bridge. Secrets count
+// as set once they are written.
+func newHost(t *testing.T, id string, files map[string]string) *home {
+	t.Helper()
+	h := newHome(t, files)
+	if id == "gemini-cli" { // uses servers only in a folder that it trusts
+		h.write(".gemini/trustedFolders.json", `{"`+h.cfg.Env.Dir+`": "TRUST_FOLDER"}`)
+	}
+	h.cfg.Env.SecretFile = func(name string) string { return h.path("secrets/" + name) }
+	h.cfg.Env.Getenv = func(name string) string { return map[string]string{"DB_CONNECTION_STRING": "db"}[name] }
+	h.install(id)
+	h.journal = &Journal{Dir: h.journal.Dir, Verb: "adopt"}
+	return h
+}
+
+// used returns the candidates that hosts, or the bridge's own files, have enabled.
+func (h *home) used(own bool) (names []string) {
+	for _, c := range discovery.Candidates(h.cfg.FS, h.cfg.Env) {
+		states := []discovery.State{"", discovery.Unusable, discovery.Duplicate, discovery.Shadowed}
+		if own == (c.Written.Source.Host == config.Own) && !c.Written.File.InProject() &&
+			c.Written.Source.Scope != config.LocalScope && slices.Contains(states, stateOf(c)) {
+			names = append(names, c.Written.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// realServers returns the files of testdata/hosts.txt, and a server for a host that has none there.
+func realServers(t *testing.T) map[string]map[string]string {
+	all := realFiles(t)
+	all["windsurf"] = map[string]string{".codeium/windsurf/mcp_config.json": `{
+  "mcpServers": {
+    "r": {"serverUrl": "https://h/mcp", "headers": {"K": "SECRET-11"}}, // mine
+    "s": {"command": "x"}
+  }
+}
+`}
+	return all
+}
+
+// TestAdoptRoundTrip: of each host, in each form, the servers move and come back: byte for byte,
+// and after the user has edited the file, with the edit. A second adopt has nothing to do.
+func TestAdoptRoundTrip(t *testing.T) {
+	for id, files := range realServers(t) {
+		for _, variant := range []string{"as it is", "CRLF"} {
+			form := variants[variant]
+			t.Run(id+"/"+variant, func(t *testing.T) {
+				formed := map[string]string{}
+				for path, text := range files {
+					formed[path] = form(text)
+				}
+				h := newHost(t, id, formed)
+				h.installTwiceAndUndo(id, formed)
+				before, enabled := h.files(), h.used(false)
+				plan, shown := h.adoptAll()
+				if len(plan.All) == 0 || len(plan.Stays) > 0 && id != "goose" && id != "claude-code" {
+					t.Fatalf("moved %q", brief(plan))
+				}
+				if left := h.used(false); len(left) > 0 || len(h.used(true)) != len(enabled) {
+					t.Errorf("%q are left, and %q are the bridge's\n%s", left, h.used(true), shown)
+				}
+				if again, shown := h.adoptAll(); len(again.All) > 0 || shown != "" {
+					t.Errorf("again: %q\n%s", brief(again), shown)
+				}
+				edited := map[string]string{}
+				for path := range formed { // what the file held before, and the edit
+					edited[path] = h.mine(path, before[path])
+				}
+				if err := h.undo(); err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(before, h.withoutSecrets()); d != "" {
+					t.Errorf("undone (-want +got):\n%s", d)
+				}
+				h.adoptAll()
+				for path := range formed {
+					h.write(path, h.mine(path, "\n"+h.read(path)))
+				}
+				if err := h.undo(); err != nil {
+					t.Fatal(err)
+				}
+				for path, want := range edited {
+					if d := cmp.Diff(want, h.read(path)); d != "" {
+						t.Errorf("%s after an edit (-want +got):\n%s", path, d)
+					}
+				}
+			})
+		}
+	}
+}
+
+// installTwiceAndUndo moves the servers and back, takes the bridge out of the host, whose files are
+// then what they were, and puts it in again.
+func (h *home) installTwiceAndUndo(id string, files map[string]string) {
+	h.t.Helper()
+	h.adoptAll()
+	if err := h.undo(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.journal.Verb = "install"
+	if p, err := h.plan(id); err != nil || len(p.Files) > 0 {
+		h.t.Errorf("installed again: %+v, %v", p, err)
+	}
+	if err := h.undo(); err != nil {
+		h.t.Fatal(err)
+	}
+	for path, text := range files {
+		if d := cmp.Diff(text, h.read(path)); d != "" {
+			h.t.Errorf("%s is not what it was (-want +got):\n%s", path, d)
+		}
+	}
+	if err := os.RemoveAll(h.path("secrets")); err != nil { // which adoptAll has set
+		h.t.Fatal(err)
+	}
+	h.install(id)
+	h.journal.Verb = "adopt"
+}
+
+// mine returns a file's text behind its mode, with what a user has put in as the first line or
+// member.
+func (h *home) mine(path, modeAndText string) string {
+	_, text, _ := strings.Cut(modeAndText, "\n")
+	if strings.HasSuffix(path, "json") || strings.HasSuffix(path, "jsonc") {
+		return strings.Replace(text, "{", `{"mine": "SECRET",`, 1)
+	}
+	mark := strings.HasPrefix(text, "\ufeff")
+	text = "# mine: SECRET\n" + strings.TrimPrefix(text, "\ufeff")
+	if mark {
+		text = "\ufeff" + text
+	}
+	return text
+}
+
+// withoutSecrets is files without the secrets that were set, and without the directory.
+func (h *home) withoutSecrets() map[string]string {
+	all := h.files()
+	for name := range all {
+		if strings.HasPrefix(name, "secrets/") {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// TestAdoptConflicts: what was edited on either side after a server moved is named, and left. The
+// other servers go back.
+func TestAdoptConflicts(t *testing.T) {
+	const text = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
+	set := func(name string, path []string, v config.Value) func(*home) {
+		return func(h *home) {
+			made, err := edit.Apply(name, []byte(h.read(name)), edit.Change{Path: path, Value: v})
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			h.write(name, string(made))
+		}
+	}
+	other := config.Object{{Name: "command", Value: config.Of("other")}}.Value()
+	entry := []string{"mcpServers", "a"}
+	for _, tt := range []struct {
+		name, id, file string
+		since          func(*home)
+		conflict       string // with a
+		host, own      string // what is enabled afterwards
+	}{
+		{"another server of its name", "cursor", cursor, set(cursor, entry, other), "has another entry under " +
+			"mcpServers → a", "a b", "a"},
+		{"put back by hand", "cursor", cursor, set(cursor, entry, config.Object{{Name: "command",
+			Value: config.Of("a")}}.Value()), "", "a b", ""},
+		{"the switch was used", "kiro", ".kiro/settings/mcp.json", set(".kiro/settings/mcp.json",
+			append(slices.Clone(entry), "disabled"), config.Of(false)),
+			"has another entry under mcpServers → a → disabled", "a b", "a"},
+		{"its entry was removed", "kiro", ".kiro/settings/mcp.json", set(".kiro/settings/mcp.json", entry,
+			config.Value{}), "", "b", ""},
+		{"edited in the bridge's file", "cursor", cursor, set(adopted, append(slices.Clone(entry), "command"),
+			config.Of("c")), "has another entry under mcpServers → a", "a b", "a"},
+		{"the bridge's file is gone", "cursor", cursor, func(h *home) { h.remove(adopted) }, "", "a b", ""},
+		{"another one in the bridge's file", "cursor", cursor, set(adopted, []string{"mcpServers", "z"}, other), "",
+			"a b", "z"},
+		{"the host's file is gone", "cursor", cursor, func(h *home) { h.remove(cursor) }, "is gone", "", "a b"},
+		{"a link by now", "cursor", cursor, func(h *home) {
+			h.write("elsewhere", h.read(cursor))
+			h.remove(cursor)
+			h.link("elsewhere", cursor)
+		}, "is a link", "", "a b"},
+		{"no longer JSON", "cursor", cursor, func(h *home) { h.write(cursor, "{") }, "it is not valid JSON", "",
+			"a b"},
+		{"edited, and no backup", "cursor", cursor, func(h *home) {
+			set(cursor, []string{"z"}, other)(h)
+			h.remove(cursor + backupEnding + "-2")
+		}, "what it held before is gone", "", "a b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHost(t, tt.id, map[string]string{tt.file: text})
+			h.adoptAll()
+			tt.since(h)
+			err := h.undoAll()
+			if tt.conflict == "" && err != nil || tt.conflict != "" && (err == nil ||
+				!strings.Contains(err.Error(), tt.conflict)) {
+				t.Errorf("got %v, want %q", err, tt.conflict)
+			}
+			host, own := strings.Join(h.used(false), " "), strings.Join(h.used(true), " ")
+			if host != tt.host || own != tt.own {
+				t.Errorf("the host has %q, want %q; the bridge has %q, want %q", host, tt.host, own, tt.own)
+			}
+		})
+	}
+}
+
+// undoAll takes back what it can, and returns the first conflict.
+func (h *home) undoAll() (conflict error) {
+	h.t.Helper()
+	back, err := h.journal.PlanUndo(nil, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, r := range back {
+		if r.File != nil {
+			hasNoSecret(h.t, r.File.Diff())
+		}
+		if err := h.journal.Undo(h.t.Context(), r); err != nil && r.Conflict == nil {
+			h.t.Fatal(err)
+		}
+		if conflict == nil {
+			conflict = r.Conflict
+		}
+	}
+	return conflict
+}
+
+// TestUndoSome: one host, one server. What another host's file counts on stays in the bridge's own,
+// with its secret.
+func TestUndoSome(t *testing.T) {
+	const both = `{"mcpServers": {"a": {"command": "a", "env": {"KEY": "SECRET-12"}}, "b": {"command": "b"}}}`
+	h := newHost(t, "cursor", map[string]string{cursor: both, claude: both})
+	h.journal.Verb = "install"
+	h.install("claude-code")
+	h.journal.Verb = "adopt"
+	before := h.files()
+	if plan, _ := h.adoptAll(); len(plan.All) != 2 || len(plan.All[0].From) != 2 {
+		t.Fatalf("moved %q", brief(plan))
+	}
+	for _, tt := range []struct {
+		ids, servers []string
+		host, own    string
+		secrets      []string
+	}{
+		{[]string{"cursor"}, []string{"A"}, "a", "a b", nil},
+		{nil, []string{"b"}, "a b b", "a", nil},
+		{[]string{"kiro"}, nil, "a b b", "a", nil},
+		{nil, nil, "a a b b", "", []string{"a.KEY"}},
+	} {
+		back, err := h.journal.PlanUndo(tt.ids, tt.servers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var secrets []string
+		for _, r := range back {
+			if err := h.journal.Undo(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+			secrets = append(secrets, r.Secrets...)
+		}
+		host, own := strings.Join(h.used(false), " "), strings.Join(h.used(true), " ")
+		if host != tt.host || own != tt.own || !slices.Equal(secrets, tt.secrets) {
+			t.Errorf("%q, %q: the host has %q, the bridge has %q, and %q go", tt.ids, tt.servers, host, own, secrets)
+		}
+	}
+	for name := range before {
+		if _, err := os.Stat(h.path(name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAdoptKilled: a process that moves servers and gives them back is killed at many moments. At
+// each a server is in its host's file or in the bridge's own, and the next undo brings back all.
+func TestAdoptKilled(t *testing.T) {
+	text := `{"mcpServers": {"a": {"command": "` + strings.Repeat("x", 1<<16) + `"}}}`
+	if dir := os.Getenv("MCP_BRIDGE_TEST_ADOPT"); dir != "" {
+		h := &home{t: t, dir: dir, journal: &Journal{Verb: "adopt"}}
+		h.journal.Dir = h.path(".local/state/mcp-bridge")
+		h.cfg = Config{FS: discovery.Root(), Env: discovery.Env{Home: dir, GOOS: "linux",
+			Executable: filepath.Join(dir, "bin/mcp-bridge")}}
+		for {
+			h.adoptAll()
+			if err := h.undo(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h := newHost(t, "cursor", map[string]string{cursor: text})
+	installed := h.read(cursor)
+	for i := range 12 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestAdoptKilled$")
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		cmd.Env = append(os.Environ(), "MCP_BRIDGE_TEST_ADOPT="+h.dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(30+8*i) * time.Millisecond) // moments to be killed at
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if out.Len() > 0 {
+			t.Fatalf("it failed:\n%.2000s", &out)
+		}
+		if len(h.used(false))+len(h.used(true)) == 0 {
+			t.Fatal("the server is lost")
+		}
+		if i%2 == 0 {
+			h.adoptAll() // goes on
+		}
+		if err := h.undo(); err != nil {
+			t.Fatal(err)
+		}
+		if h.read(cursor) != installed || len(h.used(true)) > 0 {
+			t.Fatalf("undone it holds %.200s", h.read(cursor))
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
+)
+
+// CreateBare implements engine.Client.
+func (c *connection) CreateBare(ctx context.Context, name string, l runtime.Layer) (string, error) {
+	config := &container.Config{
+		Image: l.Base, Labels: maps.Clone(l.Labels),
+		Cmd: []string{"python3"}, // docker makes no container without a command; an image may have none
+	}
+	if config.Labels == nil {
+		config.Labels = map[string]string{}
+	}
+	maps.Copy(config.Labels, l.Owner.Labels())
+	host := &container.HostConfig{
+		LogConfig: container.LogConfig{Type: "none"}, NetworkMode: "none", CapDrop: []string{"ALL"},
+		SecurityOpt: []string{"no-new-privileges"},
+	}
+	made, err := c.cli.ContainerCreate(ctx, config, host, nil, nil, name)
+	if cerrdefs.IsNotFound(err) {
+		return "", imageMissing(l.Base, err)
+	}
+	return made.ID, err
+}
+
+// Extract implements engine.Client.
+func (c *connection) Extract(ctx context.Context, id string, tar io.Reader) error {
+	return c.cli.CopyToContainer(ctx, id, "/", tar, container.CopyToContainerOptions{})
+}
+
+// Commit implements engine.Client. The image has the container's labels.
+func (c *connection) Commit(ctx context.Context, id string, l runtime.Layer) (string, error) {
+	made, err := c.cli.ContainerCommit(ctx, id, container.CommitOptions{
+		Reference: l.Ref, Config: &container.Config{Labels: engine.NoOwner()},
+	})
+	return made.ID, err
+}
+
+// ListImages implements engine.Client.
+func (c *connection) ListImages(ctx context.Context, label string) ([]runtime.ListedImage, error) {
+	about := filters.NewArgs(filters.Arg("label", label))
+	list, err := c.cli.ImageList(ctx, image.ListOptions{Filters: about})
+	var all []runtime.ListedImage
+	for _, i := range list {
+		l := runtime.ListedImage{ID: i.ID, Labels: i.Labels}
+		for _, name := range i.RepoTags {
+			if !strings.HasPrefix(name, "<none>") { // as older versions say it
+				l.Names = append(l.Names, name)
+			}
+		}
+		all = append(all, l)
+	}
+	return all, err
+}
+
+// RemoveImage implements engine.Client.
+func (c *connection) RemoveImage(ctx context.Context, id string) error {
+	_, err := c.cli.ImageRemove(ctx, id, image.RemoveOptions{})
+	if cerrdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// SaveImage implements engine.Client. From version 25 on, docker's archive is an OCI layout too.
+func (c *connection) SaveImage(ctx context.Context, ref string, w io.Writer) error {
+	saved, err := c.cli.ImageSave(ctx, []string{ref})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, saved)
+	return errors.Join(err, saved.Close())
+}

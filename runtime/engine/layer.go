@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// layerCleanup bounds the removal of a container with a layer's files. A run's container has no
+// files of its own; here there are thousands, and the commit has just filled the disk's queue.
+const layerCleanup = 2 * time.Minute
+
+// AddLayer implements runtime.Driver. The container has labels and a name as those of runs have, so
+// that one that a killed bridge leaves is reaped like them.
+func (e *Engine[C]) AddLayer(ctx context.Context, l runtime.Layer) (runtime.Image, error) {
+	c, release, err := e.use(ctx)
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	defer release()
+	r := &run[C]{e: e, c: c, id: l.Owner.NewName()}
+	create := func(ctx context.Context, name string) (string, error) { return c.CreateBare(ctx, name, l) }
+	if err := r.create(ctx, create); err != nil {
+		return runtime.Image{}, r.createError(ctx, err)
+	}
+	id, err := r.commit(ctx, l)
+	r.once.Do(func() { r.until = time.Now().Add(layerCleanup) })
+	left := r.leave(ctx, false) // it was never to be started
+	if err != nil {
+		return runtime.Image{}, e.Lost(c, errors.Join(err, left))
+	}
+	i, has, err := c.FindImage(ctx, id)
+	if err == nil && !has {
+		err = errors.New("the engine says that it was made, and doesn't have it")
+	}
+	if err != nil {
+		return runtime.Image{}, e.Lost(c, fmt.Errorf("looking for image %s: %w", l.Ref, err))
+	}
+	i.Ref = l.Ref
+	return i, nil
+}
+
+// commit copies the files into the container and makes an image of it.
+func (r *run[C]) commit(ctx context.Context, l runtime.Layer) (id string, err error) {
+	// An HTTP request closes what it is made of.
+	if err := r.c.Extract(ctx, r.id, io.NopCloser(l.Tar)); err != nil {
+		return "", cause(ctx, fmt.Errorf("copying files into a container of %s: %w", l.Base, err))
+	}
+	if id, err = r.c.Commit(ctx, r.id, l); err != nil {
+		return "", cause(ctx, fmt.Errorf("making image %s of a container: %w", l.Ref, err))
+	}
+	return id, nil
+}
+
+// NoOwner returns labels that take an owner's labels off an image that is made of a container: its
+// containers would be taken for a dead bridge's.
+func NoOwner() map[string]string {
+	labels := runtime.Owner{}.Labels()
+	for name := range labels {
+		labels[name] = ""
+	}
+	return labels
+}
+
+// ListImages implements runtime.Driver.
+func (e *Engine[C]) ListImages(ctx context.Context, label string) ([]runtime.ListedImage, error) {
+	c, release, err := e.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	all, err := c.ListImages(ctx, label)
+	if err != nil {
+		return nil, e.Lost(c, fmt.Errorf("listing images: %w", err))
+	}
+	return all, nil
+}
+
+// RemoveImage implements runtime.Driver.
+func (e *Engine[C]) RemoveImage(ctx context.Context, id string) error {
+	c, release, err := e.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := c.RemoveImage(ctx, id); err != nil {
+		return e.Lost(c, fmt.Errorf("removing image %.19s: %w", id, err))
+	}
+	return nil
+}
+
+// SaveImage implements runtime.Driver.
+func (e *Engine[C]) SaveImage(ctx context.Context, ref string, w io.Writer) error {
+	c, release, err := e.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := c.SaveImage(ctx, ref, w); err != nil {
+		return e.Lost(c, fmt.Errorf("saving image %s: %w", ref, err))
+	}
+	return nil
+}

@@ -1,0 +1,321 @@
+package environments
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/docker/go-units"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
+)
+
+// Build builds the environment, or returns the existing one if its base and lock are unchanged. The
+// engine must have the base image. One process that shares CacheDir builds at a time; the others
+// wait. After an error only what was downloaded is left.
+func (e *Environments) Build(ctx context.Context, name string, p Progress) (Environment, error) {
+	d, err := e.definition(name)
+	if err != nil {
+		return Environment{}, err
+	}
+	b := &build{Environments: e, Definition: d, progress: p}
+	defer b.end()
+	release, err := e.turn(ctx, func() { b.tell(0, "waiting for another build") })
+	if err != nil {
+		return Environment{}, err
+	}
+	defer release()
+	env, err := b.build(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return Environment{}, e.full(fmt.Errorf("building the environment %s: %w", name, err))
+	}
+	e.Used(name)
+	e.tidy(ctx, name)
+	return env, nil
+}
+
+// Files of builds and locks under way.
+const spools, lockDirs = "layer-*.tar", "lock-*"
+
+// turn blocks until no other process builds or locks, and removes what killed ones have left. It
+// calls waits, which may be nil, if one does.
+func (e *Environments) turn(ctx context.Context, waits func()) (release func(), err error) {
+	if e.cfg.CacheDir == "" {
+		return nil, &Error{Err: errors.New("there is no directory for downloads"),
+			Next: "set HOME or XDG_CACHE_HOME"}
+	}
+	if err := os.MkdirAll(e.cfg.CacheDir, 0o700); err != nil {
+		return nil, e.full(err)
+	}
+	lock := filepath.Join(e.cfg.CacheDir, "build.lock")
+	if waits != nil {
+		ended, end := context.WithCancel(ctx)
+		end()
+		if release, err = filelock.Acquire(ended, lock); errors.Is(err, context.Canceled) {
+			waits()
+		}
+	}
+	if release == nil {
+		release, err = filelock.Acquire(ctx, lock)
+	}
+	if err != nil {
+		return nil, e.full(err)
+	}
+	for _, pattern := range []string{spools, lockDirs} {
+		left, _ := filepath.Glob(filepath.Join(e.cfg.CacheDir, pattern)) // its pattern is right
+		for _, path := range left {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+	}
+	if err != nil {
+		release()
+	}
+	return release, err
+}
+
+// build is a build under way.
+type build struct {
+	*Environments
+	Definition
+
+	mu       sync.Mutex
+	progress Progress // nil for none, and after Build has returned
+	last     Step
+}
+
+// tell reports a step and the percentage that is done, if either has changed.
+func (b *build) tell(percent int, format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	step := Step{Text: fmt.Sprintf(format, args...), Percent: max(b.last.Percent, percent)}
+	if b.progress != nil && step != b.last {
+		b.last = step
+		b.progress(step)
+	}
+}
+
+// end stops the reports: an HTTP client may read on after its request was given up.
+func (b *build) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.progress = nil
+}
+
+// The percentages of a build that are done after its parts.
+const (
+	fetched   = 40
+	unpacked  = 45
+	compiled  = 75
+	copied    = 85
+	committed = 100
+)
+
+func (b *build) build(ctx context.Context) (Environment, error) {
+	base, err := b.base(ctx, b.Definition)
+	if err != nil {
+		return Environment{}, err
+	}
+	all, err := b.List(ctx)
+	if err != nil {
+		return Environment{}, err
+	}
+	for _, env := range all {
+		if env.Name == b.Name && env.Outdated == "" {
+			b.tell(committed, "%s is built already", b.Name)
+			return env, nil
+		}
+	}
+	b.tell(0, "asking %s for its Python", base.Ref)
+	p, err := b.ask(ctx, base)
+	if err != nil {
+		return Environment{}, err
+	}
+	lock, err := b.lock(b.Definition, p.Interpreter)
+	if err != nil {
+		return Environment{}, err
+	}
+	env := Environment{Name: b.Name, Base: base.ID, Interpreter: p.Interpreter, Lock: lock.Digest,
+		Imports: b.Imports, Limits: b.Limits}
+	chosen, err := lock.Choose(p.Interpreter)
+	if err != nil {
+		return Environment{}, err
+	}
+	compiled := func(c wheels.Chosen) bool { return !strings.HasSuffix(c.File, "-any.whl") }
+	if !p.cxx && slices.ContainsFunc(chosen, compiled) {
+		return Environment{}, &Error{
+			Err:  fmt.Errorf("image %s has no libstdc++.so.6, which compiled packages need", base.Ref),
+			Next: "make the image again: mcp-bridge image build; or name another one: MCP_BRIDGE_IMAGE"}
+	}
+	files, err := b.fetch(ctx, chosen)
+	if err != nil {
+		return Environment{}, err
+	}
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+	spool, remove, err := b.spool()
+	if err != nil {
+		return Environment{}, err
+	}
+	defer remove()
+	b.tell(fetched, "unpacking %d packages", len(files))
+	if env.Distributions, err = wheels.WriteTar(spool, p.Interpreter, files); err != nil {
+		return Environment{}, err
+	}
+	if err := b.addBytecode(ctx, base.ID, p, spool); err != nil {
+		return Environment{}, err
+	}
+	return b.install(ctx, env, spool)
+}
+
+// maxWheels bounds the cache of wheels, in bytes.
+const maxWheels = 2 << 30
+
+// fetch downloads what the cache lacks.
+func (b *build) fetch(ctx context.Context, chosen []wheels.Chosen) ([]*wheels.File, error) {
+	cache := &wheels.Cache{Dir: filepath.Join(b.cfg.CacheDir, "wheels"), Client: b.client,
+		Index: b.cfg.Index, Limit: maxWheels, Progress: func(done, total int64) {
+			b.tell(int(fetched*min(done, total)/max(total, 1)), "fetching packages: %s of %s",
+				units.HumanSize(float64(done)), units.HumanSize(float64(max(done, total))))
+		}}
+	return cache.Fetch(ctx, chosen)
+}
+
+// spool creates the temporary file of the layer.
+func (b *build) spool() (f *os.File, remove func(), err error) {
+	if f, err = os.CreateTemp(b.cfg.CacheDir, spools); err != nil {
+		return nil, nil, err
+	}
+	forget := func() {}
+	if b.cfg.File != nil {
+		forget = b.cfg.File(f.Name())
+	}
+	return f, func() { _ = errors.Join(f.Close(), os.Remove(f.Name())); forget() }, nil
+}
+
+// endOfTar is the size of a tar's end, which the entries of the bytecode overwrite.
+const endOfTar = 2 * 512
+
+// addBytecode adds the bytecode of all sources in the spool to it.
+func (b *build) addBytecode(ctx context.Context, image string, p python, spool *os.File) error {
+	size, err := spool.Seek(-endOfTar, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(spool)
+	made := map[string]bool{} // directories
+	var read int64
+	sources := io.TeeReader(io.NewSectionReader(spool, 0, size), counter(func(n int) {
+		read += int64(n)
+		b.tell(unpacked+int((compiled-unpacked)*read/size), "compiling packages: %d%%", 100*read/size)
+	}))
+	err = b.compile(ctx, image, p, sources, func(source string, pyc []byte) error {
+		name := p.bytecodeName(source)
+		if dir := path.Dir(name); !made[dir] {
+			made[dir] = true
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755,
+				ModTime: wheels.Epoch}); err != nil {
+				return err
+			}
+		}
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, ModTime: wheels.Epoch,
+			Size: int64(len(pyc))}); err != nil {
+			return err
+		}
+		_, err := w.Write(pyc)
+		return err
+	})
+	return errors.Join(err, w.Close())
+}
+
+// counter is called with the size of each write to it.
+type counter func(n int)
+
+func (c counter) Write(p []byte) (int, error) {
+	c(len(p))
+	return len(p), nil
+}
+
+// install makes the image.
+func (b *build) install(ctx context.Context, env Environment, spool *os.File) (Environment, error) {
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return env, err
+	}
+	h := sha256.New()
+	size, err := io.Copy(h, spool)
+	if err != nil {
+		return env, err
+	}
+	env.Layer, env.Size = "sha256:"+hex.EncodeToString(h.Sum(nil)), size
+	env.Built = time.Now().Truncate(time.Second)
+	labels, err := env.labels()
+	if err != nil {
+		return env, err
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return env, err
+	}
+	var read int64
+	content := io.TeeReader(spool, counter(func(n int) {
+		if read += int64(n); read == size {
+			b.tell(copied, "making the image")
+			return
+		}
+		b.tell(compiled+int((copied-compiled)*read/size), "copying %s to the engine",
+			units.HumanSize(float64(size)))
+	}))
+	env.Image, err = b.cfg.Driver.AddLayer(ctx, runtime.Layer{Base: env.Base, Ref: ref(env.Name), Labels: labels,
+		Owner: b.cfg.Owner, Tar: content})
+	if err != nil {
+		return env, err
+	}
+	b.tell(committed, "%s is built", env.Name)
+	return env, nil
+}
+
+// Error says why an environment can't be built or removed, and what to do about it.
+type Error struct {
+	Err  error
+	Next string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *Error) Hint() string { return e.Next }
+
+// full adds the next step to an error if a disk is full, this machine's or the engine's.
+func (e *Environments) full(err error) error {
+	var known interface{ Hint() string }
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return &Error{Err: err, Next: "free some space in " + e.cfg.CacheDir + ", and try again"}
+	case strings.Contains(err.Error(), "no space left on device"):
+		return &Error{Err: err, Next: "free some space on the engine's disk (podman system prune, docker system" +
+			" prune; mcp-bridge env remove NAME), and try again"}
+	}
+	return err
+}

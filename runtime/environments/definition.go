@@ -1,0 +1,192 @@
+package environments
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/docker/go-units"
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
+)
+
+const (
+	// Base is the name for no environment at all, which none can have.
+	Base = "base"
+
+	// Auto begins the names of the environments that are made because code asks for their packages.
+	Auto = "auto-"
+)
+
+// maxAuto bounds how many of those have files.
+const maxAuto = 20
+
+var namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// ValidName reports whether an environment can have that name.
+func ValidName(name string) bool {
+	return namePattern.MatchString(name) && len(name) <= 40 && name != Base
+}
+
+// ErrName says what a name has to be like.
+var ErrName = errors.New("an environment's name has small letters, digits and single hyphens, 40 at most," +
+	" and isn't base")
+
+// Definition is an environment that is known, built or not.
+type Definition struct {
+	Name    string
+	File    string   // NAME.toml; empty if it has none, as Data
+	Image   string   // the base image; empty for the first of Config.Images that is there
+	Lock    string   // file; empty for the one that comes with the program
+	Imports []string // modules to import ahead
+	Limits  runtime.Limits
+	Err     error // why it can't be used, or nil
+}
+
+// file is NAME.toml.
+type file struct {
+	Image   string   `toml:"image"`
+	Lock    string   `toml:"lock"`
+	Imports []string `toml:"imports"`
+	Limits  struct {
+		Memory string  `toml:"memory"`
+		PIDs   int64   `toml:"pids"`
+		CPUs   float64 `toml:"cpus"`
+	} `toml:"limits"`
+}
+
+// Bounds of NAME.toml.
+const (
+	maxFile     = 64 << 10
+	maxImports  = 32
+	maxSettings = 500 // files in the directory
+	minMemory   = 64 << 20
+	minPIDs     = 16
+)
+
+var importPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+
+// Definitions returns all that have a file, and Data, by name.
+func (e *Environments) Definitions() []Definition {
+	var found []Definition
+	files, _ := os.ReadDir(e.cfg.Dir) // there may be none
+	for _, f := range files[:min(len(files), maxSettings)] {
+		name, is := strings.CutSuffix(f.Name(), ".toml")
+		if is && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "pylock.") {
+			found = append(found, e.define(name))
+		}
+	}
+	if !slices.ContainsFunc(found, func(d Definition) bool { return d.Name == Data }) {
+		found = append(found, Definition{Name: Data})
+	}
+	slices.SortFunc(found, func(a, b Definition) int { return cmp.Compare(a.Name, b.Name) })
+	return found
+}
+
+// Check returns an *UnknownError if there is none of that name, or why its file can't be used.
+func (e *Environments) Check(name string) error {
+	_, err := e.definition(name)
+	return err
+}
+
+// definition returns the one of that name, or an *UnknownError.
+func (e *Environments) definition(name string) (Definition, error) {
+	all := e.Definitions()
+	i := slices.IndexFunc(all, func(d Definition) bool { return d.Name == name })
+	if i < 0 {
+		unknown := &UnknownError{Name: name}
+		for _, d := range all {
+			unknown.Known = append(unknown.Known, d.Name)
+		}
+		return Definition{}, unknown
+	}
+	return all[i], all[i].Err
+}
+
+// define reads NAME.toml.
+func (e *Environments) define(name string) Definition {
+	d := Definition{Name: name, File: filepath.Join(e.cfg.Dir, name+".toml")}
+	if d.Err = d.read(e.cfg.Trust.File); d.Err != nil {
+		d.Err = fmt.Errorf("%s: %w", d.File, d.Err)
+	}
+	return d
+}
+
+func (d *Definition) read(trusted func(path string) error) error {
+	if !ValidName(d.Name) {
+		return ErrName
+	}
+	if err := trusted(d.File); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(d.File)
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	if err != nil {
+		return err
+	}
+	var f file
+	dec := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		var unknown *toml.StrictMissingError
+		if errors.As(err, &unknown) {
+			return fmt.Errorf("there is no setting %s; there are image, lock, imports, and in [limits] memory, pids"+
+				" and cpus", strings.Join(unknown.Errors[0].Key(), "."))
+		}
+		return err
+	}
+	d.Image, d.Lock, d.Imports = f.Image, f.Lock, f.Imports
+	if d.Lock == "" && d.Name != Data {
+		d.Lock = "pylock." + d.Name + ".toml"
+	}
+	if d.Lock != "" && !filepath.IsAbs(d.Lock) {
+		d.Lock = filepath.Join(filepath.Dir(d.File), d.Lock)
+	}
+	for _, module := range f.Imports {
+		if !importPattern.MatchString(module) || len(f.Imports) > maxImports {
+			return fmt.Errorf("imports: %q is no module's name, or there are more than %d", module, maxImports)
+		}
+	}
+	d.Limits.PIDs, d.Limits.CPUs = f.Limits.PIDs, f.Limits.CPUs
+	if f.Limits.Memory != "" {
+		d.Limits.Memory, err = units.RAMInBytes(f.Limits.Memory)
+	}
+	small := f.Limits.Memory != "" && d.Limits.Memory < minMemory ||
+		d.Limits.PIDs != 0 && d.Limits.PIDs < minPIDs
+	if err != nil || small || d.Limits.CPUs < 0 {
+		return fmt.Errorf("limits: memory is a size such as 1g, at least %dm; pids is a number, at least %d;"+
+			" cpus is a number of cores", minMemory>>20, minPIDs)
+	}
+	return nil
+}
+
+// lock returns the lock for an interpreter.
+func (e *Environments) lock(d Definition, ip wheels.Interpreter) (*wheels.Lock, error) {
+	if d.Lock == "" {
+		return wheels.DataLock(ip)
+	}
+	if err := e.cfg.Trust.File(d.Lock); errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{Err: fmt.Errorf("the environment %s has no lock yet: %s is missing", d.Name, d.Lock),
+			Next: "make it: mcp-bridge env lock " + d.Name}
+	} else if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(d.Lock)
+	if err != nil {
+		return nil, err
+	}
+	l, err := wheels.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Lock, err)
+	}
+	return l, nil
+}

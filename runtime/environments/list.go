@@ -1,0 +1,346 @@
+package environments
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
+)
+
+// fresh is how long what List returned last is used without asking the engine.
+const fresh = time.Minute
+
+// List returns the environments that the engine has, by name. It asks the engine.
+func (e *Environments) List(ctx context.Context) ([]Environment, error) {
+	images, err := e.cfg.Driver.ListImages(ctx, labelName)
+	if err != nil {
+		return nil, err
+	}
+	all := []Environment{}
+	for _, i := range images {
+		env, ok := read(i)
+		if !ok {
+			continue
+		}
+		if d, err := e.definition(env.Name); err == nil {
+			env.Imports, env.Limits = d.Imports, d.Limits
+			if env.Outdated, err = e.outdated(ctx, env, d); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, env)
+	}
+	slices.SortFunc(all, func(a, b Environment) int { return cmp.Compare(a.Name, b.Name) })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.listed, e.at = all, time.Now()
+	return slices.Clone(all), nil
+}
+
+// outdated returns why an environment isn't what a build would make now.
+func (e *Environments) outdated(ctx context.Context, env Environment, d Definition) (string, error) {
+	base, err := e.base(ctx, d)
+	var missing *runtime.ImageError
+	if err != nil && !errors.As(err, &missing) {
+		return "", err
+	}
+	l, lockErr := e.lock(d, env.Interpreter)
+	switch {
+	case err == nil && base.ID != env.Base:
+		return "its base image is another one now", nil
+	case lockErr == nil && l.Digest != env.Lock:
+		return "its lock has changed", nil
+	}
+	return "", nil
+}
+
+// base returns the image that an environment is built on, or an *runtime.ImageError.
+func (e *Environments) base(ctx context.Context, d Definition) (runtime.Image, error) {
+	images := e.cfg.Images
+	if d.Image != "" {
+		images = []string{d.Image}
+	}
+	for _, ref := range images {
+		if i, ok, err := e.cfg.Driver.FindImage(ctx, ref); ok || err != nil {
+			return i, err
+		}
+	}
+	return runtime.Image{}, &runtime.ImageError{Ref: images[0], Err: errors.New("the engine doesn't have it"),
+		Next: "get it with: mcp-bridge image ensure; one that NAME.toml names, with your engine's own pull"}
+}
+
+// known returns what List returned last if that is fresh, and else calls it.
+func (e *Environments) known(ctx context.Context) (all []Environment, asked bool, err error) {
+	e.mu.Lock()
+	all, at := slices.Clone(e.listed), e.at
+	e.mu.Unlock()
+	if !at.IsZero() && time.Since(at) < fresh {
+		return all, false, nil
+	}
+	all, err = e.List(ctx)
+	return all, true, err
+}
+
+// Forget makes the next Find or ByName ask the engine: an image that they named is gone.
+func (e *Environments) Forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.at = time.Time{}
+}
+
+// ByName returns the environment of that name, a *NotBuiltError or an *UnknownError. It asks the
+// engine if the last answer is a minute old, so it finds what another process builds within that.
+func (e *Environments) ByName(ctx context.Context, name string) (Environment, error) {
+	all, _, err := e.known(ctx)
+	if err != nil {
+		return Environment{}, err
+	}
+	if i := slices.IndexFunc(all, func(env Environment) bool { return env.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	if _, err := e.definition(name); err != nil {
+		return Environment{}, err
+	}
+	return Environment{}, &NotBuiltError{name}
+}
+
+// Find returns the environment that has all that a block asks for, and the fewest packages beside.
+// If there is none, it asks the engine, and then returns a *MissingError. Other errors are the
+// engine's, or from a marker in the block.
+func (e *Environments) Find(ctx context.Context, b *wheels.Block) (Environment, error) {
+	all, asked, err := e.known(ctx)
+	if err != nil {
+		return Environment{}, err
+	}
+	env, missing, err := choose(all, b)
+	if err == nil && missing != nil && !asked {
+		if all, err = e.List(ctx); err == nil {
+			env, missing, err = choose(all, b)
+		}
+	}
+	if err != nil || missing == nil {
+		return env, err
+	}
+	lacks := &MissingError{Missing: missing, Built: all, Buildable: e.buildable(all, b)}
+	if len(all) > 0 && !slices.ContainsFunc(all, func(env Environment) bool { return b.Runs(env.Interpreter) }) {
+		lacks.Python = b.RequiresPython
+	}
+	return Environment{}, lacks
+}
+
+// choose returns the environment with the fewest packages that has all of b, or what the nearest of
+// them lacks.
+func choose(all []Environment, b *wheels.Block) (best Environment, missing []string, err error) {
+	for _, d := range b.Dependencies {
+		missing = append(missing, d.Text)
+	}
+	if missing == nil {
+		missing = []string{"Python " + b.RequiresPython}
+	}
+	found := false
+	for _, env := range all {
+		lacks, err := env.missing(b)
+		switch {
+		case err != nil:
+			return env, nil, err
+		case len(lacks) == 0 && (!found || len(env.Distributions) < len(best.Distributions)):
+			found, best = true, env
+		case len(lacks) > 0 && len(lacks) < len(missing):
+			missing = lacks
+		}
+	}
+	if found {
+		missing = nil
+	}
+	return best, missing, nil
+}
+
+// likely is the interpreter that a base image is taken to have before it is asked.
+var likely = wheels.Interpreter{Version: "3.13.0", Machine: "x86_64", Glibc: "2.36"}
+
+// Locked returns the packages in the lock of an environment, with names and versions only.
+func (e *Environments) Locked(name string) ([]wheels.Distribution, error) {
+	d, err := e.definition(name)
+	if err != nil {
+		return nil, err
+	}
+	return e.locked(d, likely)
+}
+
+func (e *Environments) locked(d Definition, ip wheels.Interpreter) (all []wheels.Distribution, err error) {
+	l, err := e.lock(d, ip)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range l.Packages {
+		all = append(all, wheels.Distribution{Name: p.Name, Version: p.Version})
+	}
+	return all, nil
+}
+
+// buildable returns the environments that aren't built, and whose locks have all of b. The
+// interpreter of another environment is the likely one of their bases.
+func (e *Environments) buildable(built []Environment, b *wheels.Block) (names []string) {
+	ip := likely
+	if len(built) > 0 {
+		ip = built[0].Interpreter
+	}
+	for _, d := range e.Definitions() {
+		if d.Err != nil || slices.ContainsFunc(built, func(env Environment) bool { return env.Name == d.Name }) {
+			continue
+		}
+		have, err := e.locked(d, ip)
+		if err != nil {
+			continue
+		}
+		if lacks, err := b.Missing(ip, have); err == nil && len(lacks) == 0 {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// Used records that code runs in an environment. Those unused for longest are removed first when
+// all together exceed their bound.
+func (e *Environments) Used(name string) {
+	if e.cfg.CacheDir == "" {
+		return
+	}
+	path := filepath.Join(e.cfg.CacheDir, "used-"+name)
+	now := time.Now()
+	if os.Chtimes(path, now, now) != nil {
+		_ = os.WriteFile(path, nil, 0o600) // it matters little
+	}
+}
+
+// Expected reports whether an environment was built or used from this machine, and not removed
+// since. It doesn't ask the engine.
+func (e *Environments) Expected(name string) bool {
+	_, err := os.Stat(filepath.Join(e.cfg.CacheDir, "used-"+name))
+	return err == nil && e.cfg.CacheDir != ""
+}
+
+// lastUse returns when an environment was last built or used; at is the earliest answer.
+func (e *Environments) lastUse(name string, at time.Time) time.Time {
+	info, err := os.Stat(filepath.Join(e.cfg.CacheDir, "used-"+name))
+	if err == nil && info.ModTime().After(at) {
+		return info.ModTime()
+	}
+	return at
+}
+
+// Remove removes an environment's images from the engine, not its file and its lock. If the engine
+// has none, the error is a *NotBuiltError or an *UnknownError.
+func (e *Environments) Remove(ctx context.Context, name string) error {
+	defer e.Forget()
+	n, err := e.remove(ctx, func(i runtime.ListedImage) bool { return i.Labels[labelName] == name })
+	var hinted interface{ Hint() string }
+	switch {
+	case errors.As(err, &hinted):
+		return err
+	case err != nil:
+		return &Error{Err: fmt.Errorf("the environment %s can't be removed: %w", name, err),
+			Next: "try again when no code runs in it: a guest that waits ends after MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT"}
+	}
+	if e.cfg.CacheDir != "" {
+		_ = os.Remove(filepath.Join(e.cfg.CacheDir, "used-"+name))
+	}
+	if n > 0 {
+		return nil
+	}
+	if _, err := e.definition(name); errors.As(err, new(*UnknownError)) {
+		return err
+	}
+	return &NotBuiltError{name}
+}
+
+// Delete deletes the settings, list of packages and lock of an environment.
+func (e *Environments) Delete(name string) error {
+	if !ValidName(name) {
+		return ErrName
+	}
+	var errs []error
+	for _, file := range []string{name + ".toml", name + ".in", "pylock." + name + ".toml"} {
+		if err := os.Remove(filepath.Join(e.cfg.Dir, file)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remove removes the images of environments for which which returns true, and returns their number.
+func (e *Environments) remove(ctx context.Context, which func(runtime.ListedImage) bool) (n int, err error) {
+	images, err := e.cfg.Driver.ListImages(ctx, labelName)
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, i := range images {
+		if which(i) {
+			errs = append(errs, e.cfg.Driver.RemoveImage(ctx, i.ID))
+			n++
+		}
+	}
+	return n, errors.Join(errs...)
+}
+
+// tidy removes images whose names went to later ones. Then, while the environments exceed their
+// bound, it removes the one unused for longest, but not kept, nor one that a container uses.
+func (e *Environments) tidy(ctx context.Context, kept string) {
+	replaced := func(i runtime.ListedImage) bool { return len(i.Names) == 0 }
+	if _, err := e.remove(ctx, replaced); err != nil {
+		e.log.Info("replaced environments that are still in use", "err", err)
+	}
+	all, err := e.List(ctx)
+	if err != nil || e.cfg.Limit == 0 {
+		return
+	}
+	used := func(env Environment) time.Time { return e.lastUse(env.Name, env.Built) }
+	slices.SortFunc(all, func(a, b Environment) int { return used(a).Compare(used(b)) })
+	var total int64
+	for _, env := range all {
+		total += env.Size
+	}
+	for _, env := range all {
+		if total <= e.cfg.Limit || env.Name == kept {
+			continue
+		}
+		if err := e.Remove(ctx, env.Name); err != nil {
+			e.log.Info("the environments take more than their bound", "err", err)
+			continue
+		}
+		e.log.Info("environment removed: all of them took more than their bound", "environment", env.Name)
+		total -= env.Size
+	}
+}
+
+// dropAuto removes environments that were made for code, and their files, so that maxAuto are left:
+// kept, and those that were used last.
+func (e *Environments) dropAuto(ctx context.Context, kept string) {
+	used := map[string]time.Time{}
+	for _, d := range e.Definitions() {
+		if info, err := os.Stat(d.File); err == nil && strings.HasPrefix(d.Name, Auto) && d.Name != kept {
+			used[d.Name] = e.lastUse(d.Name, info.ModTime())
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
+	for _, name := range names[min(len(names), maxAuto-1):] {
+		err := e.Remove(ctx, name)
+		if err == nil || errors.As(err, new(*NotBuiltError)) {
+			err = e.Delete(name)
+		}
+		if err != nil {
+			e.log.Info("an environment that was made for code stays", "environment", name, "err", err)
+		}
+	}
+}
