@@ -319,8 +319,7 @@ func TestProxy(t *testing.T) {
 		r.Out.URL.Scheme, r.Out.URL.Host = "http", strings.TrimPrefix(b.index.URL, "http://")
 	}})
 	defer proxy.Close()
-	t.Setenv("PIP_PROXY", proxy.URL)
-	b.Environments = environments.New(b.cfg)
+	t.Setenv("PIP_PROXY", proxy.URL) // read when something is built, not at the start
 	b.define(t, "mine", "", "one")
 	b.build(t, "mine")
 	if proxied.Load() != 1 {

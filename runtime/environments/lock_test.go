@@ -47,7 +47,6 @@ func TestAdd(t *testing.T) {
 		t.Errorf("uv is given the whole environment, or another index: %s", said)
 	}
 	t.Setenv("PIP_PROXY", "") // the downloads of a build have TestProxy
-	b.Environments = environments.New(b.cfg)
 	b.build(t, "mine")
 	if err := b.Add(t.Context(), "mine", []string{"One>=1 ", "three"}); err != nil {
 		t.Fatal(err)
