@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -199,46 +200,72 @@ func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog 
 }
 
 func approveCmd(a *app) *cobra.Command {
-	var yes bool
+	var all, yes bool
 	cmd := &cobra.Command{
-		Use:   "approve SERVER",
-		Short: "Say yes to a server that is new, or has changed, where code could have written it",
-		Long: "Say yes to a server that is new, or has changed, where code could have written it.\n" +
-			"It shows the file and what would be started, and asks at the terminal. Bridges that run start the\n" +
-			"server from then on, and those that are started later too, until its definition changes.",
-		Args:              cobra.ExactArgs(1),
+		Use:   "approve SERVER...",
+		Short: "Say yes to servers that are new, or have changed, where code could have written them",
+		Long: "Say yes to servers that are new, or have changed, where code could have written them.\n" +
+			"It shows each one's file and what would be started, and asks at the terminal. Bridges that run start\n" +
+			"the server from then on, and those that are started later too, until its definition changes.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 		ValidArgsFunction: completeServers,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if all && len(args) > 0 {
+				return usageError{errors.New("--all goes without names of servers")}
+			}
 			cfg, err := readConfig()
 			if err != nil {
 				return err
 			}
-			return a.approve(findServers(cfg), args[0], yes)
+			kept := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil))))
+			found := kept.Update(findServers(cfg))
+			if all {
+				if args = kept.HeldNames(found.Servers); len(args) == 0 {
+					a.say("no server has to be approved")
+				}
+			}
+			return a.approve(kept, found, args, yes)
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "all servers that have to be approved")
 	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
 	return cmd
 }
 
-func (a *app) approve(c discovery.Catalog, name string, yes bool) error {
-	found, err := only(c, []string{name})
-	if err != nil || len(found.Servers) == 0 {
-		return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. "+
-			"One of a project is approved in its directory", name)}
+// approve asks about each of the servers. A no to one doesn't keep it from asking about the next.
+func (a *app) approve(kept *approvals.Approvals, c discovery.Catalog, names []string, yes bool) error {
+	servers := make([]discovery.Server, 0, len(names))
+	for _, name := range names {
+		found, err := only(c, []string{name})
+		if err != nil || len(found.Servers) == 0 {
+			return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. "+
+				"One of a project is approved in its directory", name)}
+		}
+		servers = append(servers, found.Servers[0])
 	}
-	s := found.Servers[0]
-	shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
-	question := "It is started as you, outside the sandbox. Start it, now and later? [y/N] "
-	if err := a.confirm(shown, question, yes); err != nil {
-		return err
+	refused := false
+	for _, s := range servers {
+		shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
+		question := "It is started as you, outside the sandbox. Start it, now and later? [y/N] "
+		if err := a.confirm(shown, question, yes); errors.As(err, new(exitError)) {
+			refused = true
+			continue
+		} else if err != nil {
+			return err
+		}
+		told, err := kept.Approve(s)
+		if err != nil {
+			return fmt.Errorf("keeping the approval: %w", err)
+		}
+		fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n",
+			text.Escape(strconv.Quote(s.Name)), told)
 	}
-	told, err := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil)))).Approve(s)
-	if err != nil {
-		return fmt.Errorf("keeping the approval: %w", err)
-	}
-	fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n",
-		text.Escape(strconv.Quote(s.Name)), told)
-	return nil
+	return failure(refused)
 }
 
 // confirm shows what the user is to say yes to, and returns nil if the user does, at the terminal
