@@ -375,7 +375,8 @@ func TestDoctorBadProfile(t *testing.T) {
 	}
 }
 
-// TestDoctorOfUnwritableState: the row says that approvals can't be kept, and what to do.
+// TestDoctorOfUnwritableState: a row says that approvals can't be kept, and what to do. The last row
+// doesn't pass over that.
 func TestDoctorOfUnwritableState(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
@@ -385,5 +386,8 @@ func TestDoctorOfUnwritableState(t *testing.T) {
 	if !d.policyFollowed() || len(d.rows) != 1 || d.rows[0].Check != "approvals" || d.rows[0].Status != toKnow ||
 		!strings.Contains(d.rows[0].Fix, filepath.Join(file, "mcp-bridge")) {
 		t.Errorf("got %+v", d.rows)
+	}
+	if works := d.works(); !strings.Contains(works, "held stay so: see approvals") {
+		t.Errorf("it means that %s", works)
 	}
 }

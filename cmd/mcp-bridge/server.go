@@ -122,6 +122,7 @@ func details(srv discovery.Server) []string {
 	}
 	add("connects to", start.URL)
 	add("over the socket", start.Socket)
+	add("ignored", srv.Ignored)
 	add("variables", strings.Join(start.Env, ", "))
 	add("headers", strings.Join(start.Headers, ", "))
 	add("secrets", strings.Join(start.Secrets, ", "))
