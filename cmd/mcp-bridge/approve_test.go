@@ -89,7 +89,8 @@ func TestApproveSeveral(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var c discovery.Catalog
 	for _, name := range []string{"a", "b", "c"} {
-		c.Servers = append(c.Servers, discovery.Server{Name: name, Transport: discovery.Stdio, Command: "run-" + name})
+		c.Servers = append(c.Servers, discovery.Server{Name: name, Transport: discovery.Stdio,
+			Command: "run-" + name})
 	}
 	screen := &typing{Reader: strings.NewReader("y\nn\ny\n")}
 	var stdout, stderr bytes.Buffer

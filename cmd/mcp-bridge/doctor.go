@@ -147,8 +147,8 @@ func (d *doctor) policyFollowed() bool {
 	d.policy, d.broken = d.cfg.policy()
 	a := approvals.New(approvalsConfig(d.log))
 	if err := a.Writable(); err != nil {
-		d.say(toKnow, approvalsCheck, err.Error(), "what you approve isn't kept; once code was run, servers are held",
-			detect.Hint(err))
+		d.say(toKnow, approvalsCheck, err.Error(),
+			"what you approve isn't kept; once code was run, servers are held", detect.Hint(err))
 	}
 	d.trustPolicy(a)
 	switch {

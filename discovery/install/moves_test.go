@@ -70,7 +70,8 @@ func TestPlanMoves(t *testing.T) {
 			cursor: servers(`"files": {"command": "npx", "args": ["fs"]}`)}, nil, nil,
 			[]string{"fs from Claude Code/fs and Cursor/files: " + fsOwn + "}"}},
 		{"two names in one host", map[string]string{
-			claude: servers(fs, `"f2": {"command": "npx", "args": ["fs"]}`)}, nil, nil, []string{"fs from Claude Code/fs: " + fsOwn + "}", "f2 from Claude Code/f2: " + fsOwn + "}"}},
+			claude: servers(fs, `"f2": {"command": "npx", "args": ["fs"]}`)}, nil, nil,
+			[]string{"fs from Claude Code/fs: " + fsOwn + "}", "f2 from Claude Code/f2: " + fsOwn + "}"}},
 		{"another one of the same name", map[string]string{claude: servers(fs),
 			cursor: servers(`"fs": {"command": "y"}`)}, nil, nil,
 			[]string{contested, "fs stays in Cursor: shadowed by the server of the same name in ~/.claude.json " +
