@@ -302,7 +302,7 @@ func TestAtRest(t *testing.T) {
 		if _, err := c.Choose(t.Context(), code, func() {}, func(string) {}); !errors.Is(err, down) {
 			t.Errorf("got %v, want why it doesn't start", err)
 		}
-		s.fails = &runtime.UnavailableError{Engine: "fake", Err: errors.New("there is none")}
+		s.fails = &runtime.UnavailableError{Engine: "fake", Err: errors.New("no engine")}
 		if _, err := c.Choose(t.Context(), code, func() {}, func(string) {}); !errors.Is(err, s.fails) {
 			t.Errorf("got %v, want that there is no engine", err)
 		}

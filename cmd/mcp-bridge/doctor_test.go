@@ -376,8 +376,8 @@ func TestDoctorBadProfile(t *testing.T) {
 	}
 }
 
-// TestDoctorOfUnwritableState: a row says that approvals can't be kept, and what to do. The last row
-// doesn't pass over that.
+// TestDoctorOfUnwritableState: a row says that approvals can't be kept, and what to do. The last
+// row doesn't pass over that.
 func TestDoctorOfUnwritableState(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))

@@ -44,7 +44,7 @@ func (p *parts) environments() *environments.Environments {
 	return environments.New(cfg)
 }
 
-// environmentsDir returns the directory of the user's environments; "" if there is none.
+// environmentsDir returns the directory of the user's environments, or "" without a home.
 func (c config) environmentsDir() string {
 	if c.Envs != "" {
 		return c.Envs

@@ -62,8 +62,8 @@ func (l dialect) line(v config.Value) string {
 
 func (l dialect) member(m config.Member) string { return l.key(m.Name) + l.is + l.line(m.Value) }
 
-// renderJSON returns a value as JSON, whose lines but the first are indented, or in a line. Arrays stand
-// in a line.
+// renderJSON returns a value as JSON, whose lines but the first are indented, or in a line. Arrays
+// stand in a line.
 func (d *document) renderJSON(v config.Value, indent, unit string, manyLines bool) string {
 	o, _ := v.Object()
 	if !manyLines || len(o) == 0 {
