@@ -44,7 +44,8 @@ func (b *Bridge) inEnvironment(ctx context.Context, req sandbox.Request, a argum
 			res.Took.Prepared += chosen
 			res.Took.Total += chosen
 		}
-		if env != nil && !again && errors.As(err, new(*runtime.ImageError)) { // removed since it was chosen
+		var missing *runtime.ImageError
+		if env != nil && !again && errors.As(err, &missing) && missing.Ref == env.Image.ID { // removed since then
 			chooser.Forget()
 			continue
 		}

@@ -17,7 +17,8 @@ const StandingTools = 3
 // context.
 func StandingTokens(c *catalog.Catalog) int {
 	var tools []upstream.Tool
-	for _, t := range [StandingTools]mcp.Tool{c.RunTool(catalog.Limits{}), catalog.SearchTool(false), output.Tool()} {
+	for _, t := range [StandingTools]mcp.Tool{c.RunTool(catalog.Limits{}), catalog.SearchTool(false),
+		output.Tool()} {
 		raw, err := json.Marshal(t)
 		var tool upstream.Tool
 		if err == nil && json.Unmarshal(raw, &tool) == nil {

@@ -91,7 +91,8 @@ func (c *Chooser) Choose(ctx context.Context, code string, slow func(),
 	if b == nil {
 		return c.fallback(ctx, slow, p)
 	}
-	env, err := c.ask(ctx, slow, p, func() (environments.Environment, error) { return c.cfg.Source.Find(ctx, b) })
+	find := func() (environments.Environment, error) { return c.cfg.Source.Find(ctx, b) }
+	env, err := c.ask(ctx, slow, p, find)
 	var missing *environments.MissingError
 	lacks := errors.As(err, &missing)
 	switch {

@@ -245,3 +245,35 @@ func TestNamedFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsThatAreNamed: the commands that texts of the program and the documentation tell a
+// user to type are there.
+func TestCommandsThatAreNamed(t *testing.T) {
+	typed := regexp.MustCompile(
+		"(?:type|run|next|with|it|one|them|first): mcp-bridge ([a-z][a-z-]*)(?: ([a-z]+))?|" +
+			"`mcp-bridge ([a-z][a-z-]*)(?: ([a-z]+))?[^`\n]*`")
+	root, found := (&app{}).root(), 0
+	must(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if err == nil && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".md") || d.Name() == "HISTORY.md" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range typed.FindAllStringSubmatch(string(text), -1) {
+			found++
+			cmd, rest, err := root.Find(slices.DeleteFunc(m[1:], func(word string) bool { return word == "" }))
+			if err != nil || cmd == root || len(rest) > 0 && cmd.HasSubCommands() && cmd.Name() != "servers" {
+				t.Errorf("%s: there is no command %s", path, m[0])
+			}
+		}
+		return err
+	}))
+	if found < 50 {
+		t.Errorf("only %d were found", found)
+	}
+}

@@ -21,6 +21,7 @@ type Server struct {
 	FilledIn    FilledIn  // which values the file itself doesn't hold
 	Secrets     []Secret  // places in its texts for the user's secrets, in the order of the texts
 	Files       []string  // of its definition and its host's word on it, there or not; absolute
+	Ignored     string    // what of its definition doesn't count, and why; empty for nothing
 
 	// Of Stdio.
 	Command string            // as in the file: a path, or a name to look up in Env's PATH, or in ours

@@ -147,8 +147,8 @@ func memoryOrFiles(_ *testing.T, r run) string {
 	return "the limit is not named"
 }
 
-// pidsOrMemory: 64 processes that each tell of an exception may take 4 MiB each for it, which uses
-// up the memory first. The limit that ended the run is named.
+// pidsOrMemory: 64 processes that each tell of an exception need some 4 MiB each for it, so they
+// may use up the memory first. The limit that ended the run is named.
 func pidsOrMemory(_ *testing.T, r run) string {
 	limit := "MCP_BRIDGE_PIDS"
 	if r.Status == sandbox.StatusMemoryLimit {
