@@ -96,8 +96,14 @@ type Writer interface {
 	Notify(ctx context.Context, method string, params any) error
 }
 
+// Local is the principal of who may use this machine: of each client of stdio, and of those of a
+// listener on loopback that asks for no authentication.
+const Local = "local"
+
 // Conn is one client.
 type Conn struct {
+	Principal string // to whom what the client makes belongs; never empty
+
 	clients *Clients
 	rpc     *jsonrpc.Conn
 	handle  Handler
@@ -117,7 +123,7 @@ type Conn struct {
 // several clients.
 func (c *Clients) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := jsonrpc.NewLines(out, 0, nil)
-	conn := &Conn{clients: c, changes: make(chan struct{}, 1)}
+	conn := &Conn{Principal: Local, clients: c, changes: make(chan struct{}, 1)}
 	conn.rpc = jsonrpc.NewConn(ctx, lines, jsonrpc.Options{
 		MaxRequests: MaxRequests, Accept: conn.accept, Notified: conn.notified, Panicked: conn.panicked,
 	})

@@ -104,6 +104,14 @@ func (r *Request) Calls(tool string) bool {
 	return r.rpc.Method == string(mcp.MethodToolsCall) && name == tool
 }
 
+// Principal returns to whom what the request makes belongs.
+func (r *Request) Principal() string {
+	if r == nil {
+		return Local
+	}
+	return r.conn.Principal
+}
+
 // Text returns the whole message.
 func (r *Request) Text() []byte { return r.rpc.Raw }
 
