@@ -40,6 +40,9 @@ import (
 // Name is what the server calls itself.
 const Name = "mcp-bridge"
 
+// Local is the principal of who may use this machine: see client.Local.
+const Local = client.Local
+
 // What hosts show of the server beside its name: where it is from, and two piers with a road
 // between them.
 const (
