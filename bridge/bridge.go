@@ -306,6 +306,9 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return b.clients.Serve(ctx, in, out)
 }
 
+// Clients returns who is served, for transports other than Serve's.
+func (b *Bridge) Clients() *client.Clients { return b.clients }
+
 // selfSaid returns the capability by which other bridges, and this one, know what they have
 // reached.
 func selfSaid(instance string) map[string]any {
