@@ -170,6 +170,7 @@ type Bridge struct {
 
 	mu     sync.RWMutex // also of what latest says together with the upstreams
 	latest *catalog.Catalog
+	broken error  // why there is no policy to go by
 	about  string // what run_python's description says of packages
 }
 
@@ -216,7 +217,7 @@ func New(cfg Config) (*Bridge, error) {
 		},
 		starts: starts, telemetry: signals, kept: output.NewStore(),
 		self:   mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
-		latest: catalog.New(known, cfg.Servers, cfg.Problems),
+		latest: catalog.New(known, cfg.Servers, cfg.Problems), broken: cfg.PolicyError,
 	}
 	b.server = b.newServer(cfg.Instance)
 	b.clients = client.New(client.Config{
@@ -261,9 +262,14 @@ func (b *Bridge) addTool(t mcp.Tool, answer func(context.Context, json.RawMessag
 	})
 }
 
+// keptFor returns what can still be read of the runs of a request's principal.
+func (b *Bridge) keptFor(ctx context.Context) output.View {
+	return b.kept.Of(requestOf(ctx).Principal())
+}
+
 // readOutput answers a call of read_output.
-func (b *Bridge) readOutput(_ context.Context, raw json.RawMessage) *mcp.CallToolResult {
-	text, err := b.kept.Read(raw)
+func (b *Bridge) readOutput(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
+	text, err := b.keptFor(ctx).Read(raw)
 	if err != nil {
 		return mcp.NewToolResultError("status: " + entrypoint.CodeValidation + " — " + err.Error())
 	}
@@ -272,7 +278,7 @@ func (b *Bridge) readOutput(_ context.Context, raw json.RawMessage) *mcp.CallToo
 
 // readFile answers resources/read for a file of a run.
 func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-	contents, err := b.kept.Resource(req.Params.URI)
+	contents, err := b.keptFor(ctx).Resource(req.Params.URI)
 	if err != nil {
 		requestOf(ctx).NotFound()
 	}
@@ -295,9 +301,9 @@ func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.Res
 
 // listFiles adds the files of the last runs to the result of resources/list.
 func (b *Bridge) listFiles(
-	_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult,
+	ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult,
 ) {
-	result.Resources = append(result.Resources, b.kept.Resources()...)
+	result.Resources = append(result.Resources, b.keptFor(ctx).Resources()...)
 }
 
 // Serve answers one client, as client.Clients.Serve says. It may be called more than once, for

@@ -55,6 +55,14 @@ func (r request) name() string {
 	return r.Name
 }
 
+// whose returns who has asked, for the log, where that isn't who may use this machine.
+func (r request) whose() []any {
+	if r.Principal() == Local {
+		return nil
+	}
+	return []any{"principal", r.Principal()}
+}
+
 // links reports whether results may hold resource links.
 func (r request) links() bool { return r.Request == nil || !r.NoLinks }
 
