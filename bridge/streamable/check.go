@@ -158,9 +158,11 @@ func refuseWith(w http.ResponseWriter, status, code int, id json.RawMessage, why
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	body, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id, "error": jsonrpc.Error{Code: code, Message: why},
-	})
+	body, err := json.Marshal(struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   jsonrpc.Error   `json:"error"`
+	}{mcp.JSONRPC_VERSION, id, jsonrpc.Error{Code: code, Message: why}})
 	if err != nil {
 		body = nil // an id that is no JSON isn't sent back
 	}
