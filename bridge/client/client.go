@@ -183,6 +183,9 @@ func (c *Conn) Close(why error) {
 	c.leave()
 }
 
+// Gone reports whether the client's calls have been ended.
+func (c *Conn) Gone() bool { return c.rpc.Context().Err() != nil }
+
 func (c *Conn) leave() {
 	c.clients.conns.Delete(c)
 	c.gone(context.Cause(c.rpc.Context()))
@@ -216,7 +219,7 @@ func (r *Request) Call(ctx context.Context, method string, params any) (json.Raw
 // accept returns what answers a request, or says what is wrong with a message that isn't one.
 func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	if rpc.Err != nil {
-		return func(context.Context) (any, error) { return nil, malformed(rpc.Err) }
+		return func(context.Context) (any, error) { return nil, Malformed(rpc.Err) }
 	}
 	r := &Request{Caller: c.caller, rpc: rpc, conn: c, out: rpc}
 	_ = json.Unmarshal(rpc.Params, &r.params) // what a client gets wrong is found by who reads it
@@ -233,8 +236,8 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	return func(ctx context.Context) (any, error) { return r.answer(ctx) }
 }
 
-// malformed returns the error of a message that can't be read.
-func malformed(err error) error {
+// Malformed returns the error of a message that can't be read.
+func Malformed(err error) *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	var long *jsonrpc.TooLongError
 	var syntax *json.SyntaxError

@@ -90,7 +90,7 @@ func (a *app) root() *cobra.Command {
 			if a.atTerminal() {
 				return cmd.Help()
 			}
-			return a.serve(cmd.Context())
+			return a.serve(cmd.Context(), &listener{})
 		},
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
