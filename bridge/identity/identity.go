@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -116,9 +117,9 @@ func notOfToken(c rune) bool {
 		strings.ContainsRune("-._~+/=", c))
 }
 
-// Metadata returns what answers GET for the paths of MetadataPaths (RFC 9728): where tokens for
-// this bridge are to be had. It is nil without an issuer.
-func (a *Authenticator) Metadata() http.Handler {
+// WellKnown returns what answers requests below /.well-known/: with the metadata of RFC 9728, which
+// says where tokens for this bridge are to be had. It is nil without an issuer.
+func (a *Authenticator) WellKnown() http.Handler {
 	if a == nil || a.Issuer == nil {
 		return nil
 	}
@@ -128,7 +129,12 @@ func (a *Authenticator) Metadata() http.Handler {
 		"bearer_methods_supported": []string{"header"},
 		"resource_name":            "MCP Bridge",
 	})
+	paths := metadataPaths(a.Issuer.cfg.Audience)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !slices.Contains(paths, r.URL.Path) {
+			http.NotFound(w, r)
+			return
+		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "the metadata can only be read", http.StatusMethodNotAllowed)
@@ -142,9 +148,9 @@ func (a *Authenticator) Metadata() http.Handler {
 	})
 }
 
-// MetadataPaths returns where the metadata of a resource is looked for: its well-known path, and
+// metadataPaths returns where the metadata of a resource is looked for: its well-known path, and
 // that with the resource's own path behind it.
-func MetadataPaths(resource string) []string {
+func metadataPaths(resource string) []string {
 	paths := []string{wellKnown}
 	if u, err := url.Parse(resource); err == nil {
 		if path := strings.TrimSuffix(u.Path, "/"); path != "" {

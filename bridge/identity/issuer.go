@@ -62,16 +62,13 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 	return &Issuer{cfg: cfg, keys: newKeys(issuer, cfg.Log)}, nil
 }
 
-// Audience returns the bridge's own URL.
-func (i *Issuer) Audience() string { return i.cfg.Audience }
-
 // metadataURL returns where the metadata of the bridge is.
 func (i *Issuer) metadataURL() string {
 	own, err := url.Parse(i.cfg.Audience)
 	if err != nil { // NewIssuer has parsed it
 		return ""
 	}
-	paths := MetadataPaths(i.cfg.Audience)
+	paths := metadataPaths(i.cfg.Audience)
 	own.Path, own.RawPath = paths[len(paths)-1], ""
 	return own.String()
 }

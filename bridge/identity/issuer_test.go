@@ -309,8 +309,8 @@ func TestPrincipals(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	i, _ := newFake(t)
-	h := (&Authenticator{Issuer: i}).Metadata()
-	for _, path := range MetadataPaths(ownURL) {
+	h := (&Authenticator{Issuer: i}).WellKnown()
+	for _, path := range metadataPaths(ownURL) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		var got struct {
@@ -323,10 +323,14 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/x", nil)); w.Code != http.StatusNotFound {
+		t.Errorf("another path: %d", w.Code)
+	}
+	w = httptest.NewRecorder()
 	if h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, wellKnown, nil)); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", w.Code)
 	}
-	if got := strings.Join(MetadataPaths("https://bridge.example/"), " "); got != wellKnown {
+	if got := strings.Join(metadataPaths("https://bridge.example/"), " "); got != wellKnown {
 		t.Errorf("of a root: %s", got)
 	}
 }

@@ -214,7 +214,7 @@ func TestAuthenticate(t *testing.T) {
 		refused.Status != http.StatusServiceUnavailable || strings.Contains(refused.Message, tokens.Path()) {
 		t.Errorf("with a broken file: %#v", err)
 	}
-	if a.Metadata() != nil {
+	if a.WellKnown() != nil {
 		t.Error("there is metadata without an issuer")
 	}
 }

@@ -96,7 +96,11 @@ func (l *listener) names() []string {
 
 // listen serves over HTTP until ctx ends.
 func (p *parts) listen(ctx context.Context, l *listener) error {
-	if err := l.checkExposed(false); err != nil {
+	who, err := p.cfg.authenticator(p.log)
+	if err != nil {
+		return err
+	}
+	if err := l.checkExposed(who != nil); err != nil {
 		return usageError{err}
 	}
 	socket, err := net.Listen("tcp", l.addr)
@@ -112,5 +116,6 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	p.log.Info("listening", "url", scheme+"://"+socket.Addr().String()+streamable.Path)
 	return streamable.New(streamable.Config{
 		Clients: p.bridge.Clients(), Hosts: l.names(), Origins: l.origins, Metrics: l.metrics, Log: p.log,
+		Authenticate: authenticate(who), WellKnown: who.WellKnown(),
 	}).Serve(ctx, socket, l.cert, l.key)
 }

@@ -4,28 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
-
-// tokens returns the tokens of clients over HTTP; nil if there is no place for them.
-func (c config) tokens(log *slog.Logger) *identity.Tokens {
-	path := c.HTTPTokens
-	if path == "" {
-		dir := stateDir()
-		if dir == "" {
-			return nil
-		}
-		path = filepath.Join(dir, "http-tokens")
-	}
-	return identity.OpenTokens(filepath.Clean(path), log, bridge.Local)
-}
 
 func tokenCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -146,20 +130,4 @@ func (a *app) tokenRevoke(t *identity.Tokens, name string) error {
 	}
 	fmt.Fprintf(a.stdout, "revoked the token of %s: no request with it is answered from now on\n", name)
 	return nil
-}
-
-// issuer returns the authorization server whose JWTs are taken; nil for none.
-func (c config) issuer(log *slog.Logger) (*identity.Issuer, error) {
-	switch {
-	case c.HTTPIssuer == "" && c.HTTPAudience == "":
-		return nil, nil
-	case c.HTTPIssuer == "" || c.HTTPAudience == "":
-		return nil, errors.New("MCP_BRIDGE_HTTP_ISSUER and MCP_BRIDGE_HTTP_AUDIENCE are set together, or not at all: " +
-			"who makes tokens, and the URL of this bridge that they are made for")
-	}
-	i, err := identity.NewIssuer(identity.IssuerConfig{URL: c.HTTPIssuer, Audience: c.HTTPAudience, Log: log})
-	if err != nil {
-		return nil, fmt.Errorf("MCP_BRIDGE_HTTP_ISSUER or MCP_BRIDGE_HTTP_AUDIENCE: %w", err)
-	}
-	return i, nil
 }
