@@ -101,6 +101,7 @@ func (p *parts) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { p.watcher.Run(ctx, p.found) })
+	running.Go(func() { p.followPolicy(ctx) })
 	return func() {
 		cancel()
 		running.Wait()

@@ -73,7 +73,8 @@ type parts struct {
 	following  bool
 
 	policy    *policy.Policy
-	broken    error // why there is no policy
+	principal string // whom a command about the policy is about
+	broken    error  // why there is no policy
 	telemetry *telemetry.Telemetry
 }
 
