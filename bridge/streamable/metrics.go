@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
+	"time"
 )
 
 // counts are what /metrics shows.
@@ -33,14 +34,25 @@ func (c *counts) keep(bytes int) bool {
 // countedWriter notes the status of an answer.
 type countedWriter struct {
 	http.ResponseWriter
-	status int
+	status  int
+	bounded bool // the peer is given writeTimeout to read the beginning
 }
 
 func (w *countedWriter) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
+		if w.bounded {
+			_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
+		}
 	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *countedWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
 }
 
 // Unwrap is for http.ResponseController.

@@ -127,13 +127,9 @@ func New(cfg Config) *Handler {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	counted := &countedWriter{ResponseWriter: w}
+	counted := &countedWriter{ResponseWriter: w, bounded: r.ProtoMajor == 1}
 	defer func() { h.counts.answered(counted.status) }()
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
-	if r.ProtoMajor == 1 {
-		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	if r.URL.Path == "/healthz" { // which an orchestrator asks by an address of its own
 		h.serveHealth(counted, r)
 		return

@@ -52,19 +52,16 @@ type served struct {
 	h      *streamable.Handler
 	url    string
 	client *http.Client
+
+	servers []discovery.Server
 }
 
 // serve serves what run does until the end of the test.
 func serve(t testing.TB, run runner, change func(*streamable.Config)) *served {
 	t.Helper()
-	b, err := bridge.New(bridge.Config{
-		Runner: run, Upstreams: upstreams{}, Timeout: 30 * time.Second, MaxTimeout: 120 * time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := serveBridge(t, run)
 	cfg := streamable.Config{
-		Clients: b.Clients(), Hosts: streamable.Loopback, Log: slog.New(slog.DiscardHandler), Metrics: true,
+		Clients: v.bridge.Clients(), Hosts: streamable.Loopback, Log: slog.New(slog.DiscardHandler), Metrics: true,
 	}
 	if change != nil {
 		change(&cfg)
@@ -77,7 +74,26 @@ func serve(t testing.TB, run runner, change func(*streamable.Config)) *served {
 		s.Close()
 	})
 	s.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 1000
-	return &served{t, b, h, s.URL + streamable.Path, s.Client()}
+	v.h, v.url, v.client = h, s.URL+streamable.Path, s.Client()
+	return v
+}
+
+// serveBridge returns a bridge that is behind nothing yet.
+func serveBridge(t testing.TB, run runner) *served {
+	t.Helper()
+	b, err := bridge.New(bridge.Config{
+		Runner: run, Upstreams: upstreams{}, Timeout: 30 * time.Second, MaxTimeout: 120 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &served{t: t, bridge: b}
+}
+
+// changeTools has clients told that the tools have changed.
+func (s *served) changeTools() {
+	s.servers = append(s.servers, discovery.Server{Name: fmt.Sprint("s", len(s.servers)), Command: "x"})
+	s.bridge.Update(s.servers, nil)
 }
 
 // do sends a request with headers, each "Name: value". It is closed at the end of the test.
