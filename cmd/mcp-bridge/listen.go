@@ -114,8 +114,12 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the credentials " +
 		"that are configured for them")
 	p.log.Info("listening", "url", scheme+"://"+socket.Addr().String()+streamable.Path)
+	hosts := l.names()
+	if own, err := url.Parse(p.cfg.HTTPAudience); err == nil && own.Host != "" { // by which clients know it
+		hosts = append(hosts, own.Host)
+	}
 	return streamable.New(streamable.Config{
-		Clients: p.bridge.Clients(), Hosts: l.names(), Origins: l.origins, Metrics: l.metrics, Log: p.log,
+		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.origins, Metrics: l.metrics, Log: p.log,
 		Authenticate: authenticate(who), WellKnown: who.WellKnown(),
 	}).Serve(ctx, socket, l.cert, l.key)
 }
