@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -15,7 +16,7 @@ import (
 
 // listener is what serve listens to over HTTP.
 type listener struct {
-	addr           string // host:port; empty for stdio
+	addr           string // host:port, or bySystemd; empty for stdio
 	cert, key      string // files
 	proxied        bool
 	metrics        bool
@@ -23,7 +24,8 @@ type listener struct {
 }
 
 func (l *listener) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&l.addr, "http", "", "serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio")
+	f.StringVar(&l.addr, "http", "", "serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio; "+
+		"systemd for the socket that it hands over")
 	f.StringVar(&l.cert, "tls-cert", "", "`file` with the certificate to serve HTTPS with")
 	f.StringVar(&l.key, "tls-key", "", "`file` with its key")
 	f.BoolVar(&l.proxied, "behind-proxy", false, "a proxy in front has the TLS, and lets through what it should")
@@ -42,7 +44,7 @@ func (l *listener) check(f *pflag.FlagSet) error {
 		}
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(l.addr); err != nil {
+	if _, _, err := net.SplitHostPort(l.addr); err != nil && l.addr != bySystemd {
 		return fmt.Errorf("--http=%q: it must be an address with a port, such as 127.0.0.1:7878", l.addr)
 	}
 	if (l.cert == "") != (l.key == "") {
@@ -59,8 +61,8 @@ func (l *listener) check(f *pflag.FlagSet) error {
 
 // open returns whether others than this machine's programs can reach the address.
 func (l *listener) open() bool {
-	host, _, _ := net.SplitHostPort(l.addr) // check has done so
-	if host == "localhost" {
+	host, _, _ := net.SplitHostPort(l.addr)                    // check has done so
+	if host == "localhost" || strings.HasPrefix(l.addr, "/") { // a socket's file has an owner and a mode
 		return false
 	}
 	ip, err := netip.ParseAddr(host)
@@ -100,12 +102,20 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	if err != nil {
 		return err
 	}
+	var socket net.Listener
+	if l.addr == bySystemd {
+		if socket, err = activated(); err != nil {
+			return usageError{err}
+		}
+		l.addr = socket.Addr().String()
+	}
 	if err := l.checkExposed(who != nil); err != nil {
 		return usageError{err}
 	}
-	socket, err := net.Listen("tcp", l.addr)
-	if err != nil {
-		return fmt.Errorf("listening on %s: %w", l.addr, err)
+	if socket == nil {
+		if socket, err = net.Listen("tcp", l.addr); err != nil {
+			return fmt.Errorf("listening on %s: %w", l.addr, err)
+		}
 	}
 	scheme := "http"
 	if l.cert != "" {

@@ -38,6 +38,12 @@ var listensAt = regexp.MustCompile(`msg=listening url=(\S+)`)
 func listen(t *testing.T, cmd *exec.Cmd) *overHTTP {
 	t.Helper()
 	cmd.Args = append(cmd.Args, "serve", "--http", "127.0.0.1:0")
+	return listenTo(t, cmd)
+}
+
+// listenTo starts a command that listens until the end of the test.
+func listenTo(t *testing.T, cmd *exec.Cmd) *overHTTP {
+	t.Helper()
 	log := logFile(t)
 	cmd.Stderr = log
 	must(t, cmd.Start())
