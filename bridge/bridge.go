@@ -228,6 +228,7 @@ func New(cfg Config) (*Bridge, error) {
 	b.addTool(catalog.SearchTool(b.structured), b.searchTools)
 	b.addTool(output.Tool(), b.readOutput)
 	b.addPrompts()
+	b.addConformance()
 	b.server.AddResource(catalog.ManualResource(), b.readManual)
 	b.server.AddResourceTemplate(output.Template(), b.readFile)
 	return b, nil
@@ -239,7 +240,7 @@ func (b *Bridge) newServer(instance string) *server.MCPServer {
 	hooks.AddBeforeReadResource(manualsOtherName)
 	hooks.AddAfterListResources(b.listFiles)
 	src := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon))
-	return server.NewMCPServer(b.self.Name, b.self.Version,
+	options := []server.ServerOption{
 		server.WithTitle(b.self.Title),
 		server.WithInstructions(b.latest.Instructions()),
 		server.WithToolCapabilities(true),
@@ -251,7 +252,9 @@ func (b *Bridge) newServer(instance string) *server.MCPServer {
 		server.WithResourceCompletionProvider(completions{b}),
 		server.WithHooks(hooks),
 		server.WithWebsiteURL(website),
-		server.WithIcons(mcp.Icon{Src: src, MIMEType: "image/svg+xml", Sizes: []string{"any"}}))
+		server.WithIcons(mcp.Icon{Src: src, MIMEType: "image/svg+xml", Sizes: []string{"any"}}),
+	}
+	return server.NewMCPServer(b.self.Name, b.self.Version, append(options, conformanceOptions()...)...)
 }
 
 // addTool offers a tool that answers its arguments as they came, or takes the place of the one of

@@ -68,6 +68,9 @@ func (r request) links() bool { return r.Request == nil || !r.NoLinks }
 
 // handle answers a request. It implements client.Handler.
 func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMessage {
+	if answer := s.conform(ctx, r); answer != nil {
+		return answer
+	}
 	can := elicit.Declared(r.Capabilities)
 	if !r.Modern {
 		return s.dispatch(ctx, r, can, s.asks.Channel(can, r.Call))

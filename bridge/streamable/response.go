@@ -110,7 +110,7 @@ func (p *response) begin() error {
 	header.Set("X-Accel-Buffering", "no") // nginx would wait for more
 	p.w.WriteHeader(http.StatusOK)
 	if p.primed {
-		return p.write([]byte("id: " + eventID(p.stream.name, p.at) + "\ndata: \n\n"))
+		return p.write([]byte("id: " + eventID(p.stream.name, p.at) + "\nretry: 1000\ndata: \n\n"))
 	}
 	return p.write([]byte(": ok\n\n"))
 }
