@@ -122,7 +122,7 @@ func newTeam(t testing.TB) *team {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	s.served = &served{t, b, h, server.URL + streamable.Path, server.Client()}
+	s.served = &served{t: t, bridge: b, h: h, url: server.URL + streamable.Path, client: server.Client()}
 	return s
 }
 
