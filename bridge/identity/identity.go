@@ -113,8 +113,8 @@ func bearer(h http.Header) (string, *bearerError) {
 
 // notOfToken reports whether a character is none of a bearer token (RFC 6750, section 2.1).
 func notOfToken(c rune) bool {
-	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-		strings.ContainsRune("-._~+/=", c))
+	return (c < 'a' || 'z' < c) && (c < 'A' || 'Z' < c) && (c < '0' || '9' < c) &&
+		!strings.ContainsRune("-._~+/=", c)
 }
 
 // WellKnown returns what answers requests below /.well-known/: with the metadata of RFC 9728, which

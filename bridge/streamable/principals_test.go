@@ -227,7 +227,8 @@ func TestForeignIDs(t *testing.T) {
 				{"prompt", "prompts/get", "policy", `{"name":"policy"}`},
 			} {
 				ask := func(id string) string {
-					status, got := e.call("bob", c.method, strings.ReplaceAll(c.of, "ID", id), strings.ReplaceAll(c.params, "ID", id))
+					of, params := strings.ReplaceAll(c.of, "ID", id), strings.ReplaceAll(c.params, "ID", id)
+					status, got := e.call("bob", c.method, of, params)
 					if len(got) == 0 {
 						t.Fatalf("%s: %d without an answer", c.name, status)
 					}
@@ -303,11 +304,12 @@ func TestForeignSessions(t *testing.T) {
 		t.Fatalf("alice's stream: %d", stream.StatusCode)
 	}
 	for name, c := range map[string]struct{ method, body, accept string }{
-		"ping":    {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ""},
-		"call":    {http.MethodPost, run(1, "print", ""), ""},
-		"cancel":  {http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, ""},
-		"answer":  {http.MethodPost, `{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}`, ""},
-		"another": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`, ""},
+		"ping":   {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ""},
+		"call":   {http.MethodPost, run(1, "print", ""), ""},
+		"cancel": {http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, ""},
+		"answer": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}`, ""},
+		"another": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` +
+			`"protocolVersion":"2025-11-25"}}`, ""},
 		"stream":  {http.MethodGet, "", "text/event-stream"},
 		"resumed": {http.MethodGet, "", "text/event-stream"},
 		"end":     {http.MethodDelete, "", ""},
@@ -385,7 +387,8 @@ func TestForeignQuestions(t *testing.T) {
 		t.Errorf("alice is asked again: %+v", got)
 	}
 	for _, who := range []string{"bob", "local"} {
-		if _, got := e.call(who, "tools/call", "run_python", code("buy")); !strings.Contains(string(got[0].Result), "input_required") {
+		_, got := e.call(who, "tools/call", "run_python", code("buy"))
+		if !strings.Contains(string(got[0].Result), "input_required") {
 			t.Errorf("%s isn't asked: %s", who, got[0].Result)
 		}
 	}

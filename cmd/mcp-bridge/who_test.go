@@ -186,7 +186,8 @@ func TestIssuer(t *testing.T) {
 	l := listen(t, with(command(t, nil), "MCP_BRIDGE_HTTP_ISSUER="+issuer.URL, "MCP_BRIDGE_HTTP_AUDIENCE="+own))
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil)
 	must(t, err)
-	for audience, want := range map[string]int{own: http.StatusOK, "https://elsewhere.example": http.StatusUnauthorized} {
+	const other = "https://elsewhere.example"
+	for audience, want := range map[string]int{own: http.StatusOK, other: http.StatusUnauthorized} {
 		token, err := jwt.Signed(signer).Claims(map[string]any{
 			"iss": issuer.URL, "aud": audience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(),
 		}).Serialize()
@@ -220,18 +221,21 @@ func TestExposed(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer taken.Close()
+	const loopback = "127.0.0.1:0"
+	inHTTP := []string{"MCP_BRIDGE_HTTP_ISSUER=http://login.example", "MCP_BRIDGE_HTTP_AUDIENCE=https://b.example/mcp"}
 	for name, c := range map[string]struct {
 		vars, args []string
 		want       string
 	}{
 		"nobody says who they are": {nil, []string{"--http", "0.0.0.0:0"}, "all who do could run code"},
-		"a proxy without tokens":   {nil, []string{"--http", "127.0.0.1:0", "--behind-proxy"}, "have clients authenticate"},
+		"a proxy without tokens":   {nil, []string{"--http", loopback, "--behind-proxy"}, "have clients authenticate"},
 		"tokens in plain text": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + tokens}, []string{"--http", "0.0.0.0:0"},
 			"would cross the network unencrypted"},
-		"a taken address":   {nil, []string{"--http", taken.Addr().String()}, "address already in use"},
-		"an exposed file":   {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + exposed(t)}, []string{"--http", "127.0.0.1:0"}, "others may read it"},
-		"half an issuer":    {[]string{"MCP_BRIDGE_HTTP_ISSUER=https://login.example"}, []string{"--http", "127.0.0.1:0"}, "set together"},
-		"an issuer in http": {[]string{"MCP_BRIDGE_HTTP_ISSUER=http://login.example", "MCP_BRIDGE_HTTP_AUDIENCE=https://b.example/mcp"}, []string{"--http", "127.0.0.1:0"}, "is no issuer"},
+		"a taken address": {nil, []string{"--http", taken.Addr().String()}, "address already in use"},
+		"an exposed file": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + exposed(t)}, []string{"--http", loopback},
+			"others may read it"},
+		"half an issuer":    {inHTTP[:1], []string{"--http", loopback}, "set together"},
+		"an issuer in http": {inHTTP, []string{"--http", loopback}, "is no issuer"},
 	} {
 		cmd := with(command(t, nil, append([]string{"serve"}, c.args...)...), c.vars...)
 		out, err := cmd.CombinedOutput()
@@ -255,8 +259,8 @@ func exposed(t *testing.T) string {
 func TestTeamOnEngine(t *testing.T) {
 	needEngine(t)
 	dir := t.TempDir()
-	vars := []string{"MCP_BRIDGE_HTTP_TOKENS=" + filepath.Join(dir, "tokens"), "MCP_BRIDGE_AUDIT=" + filepath.Join(dir, "audit"),
-		"MCP_BRIDGE_LOG_FORMAT=text"}
+	vars := []string{"MCP_BRIDGE_HTTP_TOKENS=" + filepath.Join(dir, "tokens"),
+		"MCP_BRIDGE_AUDIT=" + filepath.Join(dir, "audit")}
 	alice, bob := token(t, vars, "add", "alice"), token(t, vars, "add", "bob")
 	own := shop(t)
 	own.Isolate, own.Env["OWN"] = true, "1"
