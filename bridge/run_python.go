@@ -103,7 +103,9 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		if b.cfg.Files != nil && r.Principal() == Local { // another's files are only read through the bridge
 			o.Written(ctx, b.cfg.Files)
 		}
-		r.Afterwards(func() { b.clients.Changed(string(mcp.MethodNotificationResourcesListChanged)) })
+		r.Afterwards(func() {
+			b.clients.ChangedFor(r.Principal(), string(mcp.MethodNotificationResourcesListChanged))
+		})
 	}
 	o.Keep(b.keptFor(ctx), r.links())
 	return o

@@ -79,6 +79,16 @@ func (c *Clients) Changed(method string) {
 	})
 }
 
+// ChangedFor does the same for a list of one principal's, which the others don't see.
+func (c *Clients) ChangedFor(principal, method string) {
+	c.conns.Range(func(key, _ any) bool {
+		if conn := key.(*Conn); conn.Principal == principal {
+			conn.changed(method)
+		}
+		return true
+	})
+}
+
 // Log writes a line that no request waits for. Lines that the log doesn't take are left out, and
 // counted in the next one that it takes.
 func (c *Clients) Log(level slog.Level, message string, attrs ...any) {

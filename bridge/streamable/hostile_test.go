@@ -53,10 +53,15 @@ func (p *pipes) dial() net.Conn {
 }
 
 // bubble serves run in a bubble of synctest until end is called.
-func bubble(t *testing.T, run runner) (s *served, p *pipes, end func() error) {
+func bubble(t *testing.T, run runner, who ...func(*http.Request) (string, error)) (s *served, p *pipes,
+	end func() error) {
 	s = serveBridge(t, run)
 	p = newPipes()
-	s.h = streamable.New(streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback})
+	cfg := streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback}
+	if who != nil {
+		cfg.Authenticate = who[0]
+	}
+	s.h = streamable.New(cfg)
 	s.url = "http://localhost" + streamable.Path
 	transport := &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dial(), nil },

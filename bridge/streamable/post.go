@@ -113,7 +113,7 @@ type exchange struct {
 
 // run answers the request. The session is released when the calls are over.
 func (x *exchange) run(w http.ResponseWriter, r *http.Request, body []byte) {
-	p := &response{w: w, r: r, stream: x.stream, status: alwaysOK}
+	p := &response{w: w, r: r, stream: x.stream, status: alwaysOK, barred: x.h.barred(r, x.s.principal)}
 	ctx := x.h.ctx
 	if x.s.id == "" {
 		ctx, p.status = r.Context(), statusOf // a client without a session that goes ends its call

@@ -405,3 +405,27 @@ func TestRulesOfPrincipals(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignNews: of files that alice's runs leave, bob isn't told.
+func TestForeignNews(t *testing.T) {
+	s := newTeam(t)
+	e := s.eras()[0]
+	heard := make(chan string, 8)
+	for _, who := range []string{"alice", "bob"} {
+		session := s.initialize(latest, `{}`, "X-Who: "+who)
+		news := eventsOf(t, s.do(t.Context(), http.MethodGet, "", append(session, "Accept: text/event-stream")...))
+		go func() {
+			for m, ok := news.next(); ok; m, ok = news.next() {
+				heard <- who + " " + m.Method
+			}
+		}()
+	}
+	keptRun(t, e, "alice")
+	if got := <-heard; got != "alice notifications/resources/list_changed" {
+		t.Errorf("heard by %s", got)
+	}
+	keptRun(t, e, "bob")
+	if got := <-heard; got != "bob notifications/resources/list_changed" {
+		t.Errorf("heard by %s", got)
+	}
+}

@@ -28,6 +28,8 @@ type response struct {
 	begins  func()             // is called before it begins; may be nil
 	answers func(e event)      // is called before the answer is written; may be nil
 	status  func(code int) int // of an answer that is an error
+	barred  func() error       // why the client isn't let in any more; nil for one that always is
+	asked   time.Time          // when it was called last
 }
 
 // errEmpty says that a stream was over before anything was sent on it.
@@ -48,7 +50,14 @@ func (p *response) run() error {
 	}
 	wait := time.NewTimer(p.patience())
 	defer wait.Stop()
+	p.asked = time.Now()
 	for {
+		if p.barred != nil && time.Since(p.asked) >= ping {
+			p.asked = time.Now()
+			if err := p.barred(); err != nil {
+				return err
+			}
+		}
 		e, n, over, news := p.stream.read(p)
 		switch {
 		case n > 0:

@@ -234,7 +234,8 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, principal string) 
 		after = n
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it may last
-	p := &response{w: w, r: r, stream: t, begun: true, ids: true, primed: s.primes(), status: alwaysOK}
+	p := &response{w: w, r: r, stream: t, begun: true, ids: true, primed: s.primes(), status: alwaysOK,
+		barred: h.barred(r, principal)}
 	h.counts.streams.Add(1)
 	defer h.counts.streams.Add(-1)
 	p.attach(after)

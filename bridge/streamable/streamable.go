@@ -74,6 +74,7 @@ func (r *Refusal) Error() string { return r.Message }
 
 var (
 	errEnding  = errors.New("the bridge is ending")
+	errBarred  = errors.New("the client's token isn't taken any more")
 	errDeleted = errors.New("the client has ended its session")
 	errIdle    = errors.New("the session was not used for " + idleTimeout.String())
 	errRefused = errors.New("initialize was refused")
@@ -207,6 +208,25 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (principal strin
 	}
 	refuse(w, refusal.Status, refusal.Message)
 	return "", false
+}
+
+// barred returns what says why a request that was let in wouldn't be any more: its token was
+// revoked or has expired. That this can't be found out now is no reason.
+func (h *Handler) barred(r *http.Request, principal string) func() error {
+	if h.cfg.Authenticate == nil {
+		return nil
+	}
+	return func() error {
+		who, err := h.cfg.Authenticate(r)
+		var refusal *Refusal
+		switch {
+		case err == nil && who != principal:
+			return errBarred
+		case errors.As(err, &refusal) && refusal.Status == http.StatusUnauthorized:
+			return errBarred
+		}
+		return nil
+	}
 }
 
 // enter counts one more request of a principal, unless it has too many.
