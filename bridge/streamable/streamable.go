@@ -164,8 +164,8 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !h.enter(principal) {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusTooManyRequests, "too many requests of yours are not answered yet: send this one again "+
-			"when one of them has ended")
+		refuse(w, http.StatusTooManyRequests,
+			"too many requests of yours are not answered yet: send this one again when one of them has ended")
 		return
 	}
 	defer h.leave(principal)

@@ -96,8 +96,15 @@ func (s *served) changeTools() {
 	s.bridge.Update(s.servers, nil)
 }
 
-// do sends a request with headers, each "Name: value". It is closed at the end of the test.
-func (s *served) do(ctx context.Context, method, body string, headers ...string) *http.Response {
+// answer is an HTTP response, which is closed at the end of the test.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+	Body       io.ReadCloser
+}
+
+// do sends a request with headers, each "Name: value".
+func (s *served) do(ctx context.Context, method, body string, headers ...string) *answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body))
 	if err != nil {
@@ -111,12 +118,12 @@ func (s *served) do(ctx context.Context, method, body string, headers ...string)
 			r.Host = value
 		}
 	}
-	answer, err := s.client.Do(r)
+	got, err := s.client.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { answer.Body.Close() })
-	return answer
+	s.t.Cleanup(func() { got.Body.Close() })
+	return &answer{got.StatusCode, got.Header, got.Body}
 }
 
 // post is do for a message, and returns all that comes.
@@ -156,7 +163,7 @@ type events struct {
 	last  string // id
 }
 
-func eventsOf(t testing.TB, r *http.Response) *events {
+func eventsOf(t testing.TB, r *answer) *events {
 	return &events{t: t, lines: bufio.NewReaderSize(r.Body, 1<<20)}
 }
 
@@ -184,7 +191,7 @@ func (e *events) next() (m message, ok bool) {
 }
 
 // all returns the messages of a response.
-func all(t testing.TB, r *http.Response) (messages []message) {
+func all(t testing.TB, r *answer) (messages []message) {
 	t.Helper()
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
 		for e := eventsOf(t, r); ; {
@@ -256,7 +263,8 @@ func TestCall(t *testing.T) {
 	for _, version := range []string{"2025-03-26", "2025-06-18", latest} {
 		session := s.initialize(version, `{}`)
 		status, got, header := s.post(run(7, "a\u2028b", ""), session...)
-		if status != 200 || len(got) != 1 || string(got[0].ID) != "7" || !strings.Contains(got[0].text(), "a\u2028b") ||
+		if status != 200 || len(got) != 1 || string(got[0].ID) != "7" ||
+			!strings.Contains(got[0].text(), "a\u2028b") ||
 			header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %+v", version, status, got)
 		}
