@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,35 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
+
+// TestMain fails when a goroutine of the bridge is left.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if left := leaked(); code == 0 && left != "" {
+		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leaked gives goroutines that a moment hasn't ended: the last ones of a test may still be on their
+// way out.
+func leaked() (left string) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(
+		20 * time.Millisecond) {
+		buf := make([]byte, 1<<20)
+		left = ""
+		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "mcp-bridge/bridge") && !strings.Contains(g, "TestMain") {
+				left += g + "\n\n"
+			}
+		}
+		if left == "" {
+			return ""
+		}
+	}
+	return left
+}
 
 // runner runs what a test has for code.
 type runner func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
