@@ -78,9 +78,10 @@ func (k *keys) find(ctx context.Context, id, algorithm string) (*jose.JSONWebKey
 	if key != nil && fresh {
 		return key, nil
 	}
-	select {
-	case k.turn <- struct{}{}:
-	case <-ctx.Done():
+	if !k.enter(ctx, key != nil) {
+		if key != nil {
+			return key, nil
+		}
 		return nil, &UnavailableError{context.Cause(ctx)}
 	}
 	defer func() { <-k.turn }()
@@ -95,6 +96,25 @@ func (k *keys) find(ctx context.Context, id, algorithm string) (*jose.JSONWebKey
 		return nil, &UnavailableError{err}
 	}
 	return nil, errToken("its issuer has no key %.40q for %.10s", id, algorithm)
+}
+
+// enter takes the turn to ask the issuer. It reports false if ctx ends first or, where an old key
+// will do meanwhile, if another request has the turn.
+func (k *keys) enter(ctx context.Context, old bool) bool {
+	select {
+	case k.turn <- struct{}{}:
+		return true
+	default:
+	}
+	if old {
+		return false
+	}
+	select {
+	case k.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // known returns a key and whether it needs no refresh. A token that names no key is of the only one
