@@ -406,8 +406,8 @@ func TestLargeRequests(t *testing.T) {
 	}
 }
 
-// TestManyStreams: a client that opens 1,000 streams gets those that the limit allows; another one is
-// served, and what was taken is given back.
+// TestManyStreams: a client that opens 1,000 streams gets those that the limit allows; another one
+// is served, and what was taken is given back.
 func TestManyStreams(t *testing.T) {
 	s := serve(t, echo, users)
 	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":` +
