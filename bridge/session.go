@@ -24,8 +24,8 @@ type session struct {
 }
 
 // connect returns what answers a new client.
-func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
-	s := &session{b, elicit.NewClient(c.Call), elicit.NewParking(b.self, b.cfg.Log)}
+func (b *Bridge) connect(*client.Conn) (client.Handler, func(error)) {
+	s := &session{b, elicit.NewClient(), elicit.NewParking(b.self, b.cfg.Log)}
 	return s.handle, s.parked.Close
 }
 
@@ -55,14 +55,25 @@ func (r request) name() string {
 	return r.Name
 }
 
+// whose returns who has asked, for the log, where that isn't who may use this machine.
+func (r request) whose() []any {
+	if r.Principal() == Local {
+		return nil
+	}
+	return []any{"principal", r.Principal()}
+}
+
 // links reports whether results may hold resource links.
 func (r request) links() bool { return r.Request == nil || !r.NoLinks }
 
 // handle answers a request. It implements client.Handler.
 func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMessage {
+	if answer := s.conform(ctx, r); answer != nil {
+		return answer
+	}
 	can := elicit.Declared(r.Capabilities)
 	if !r.Modern {
-		return s.dispatch(ctx, r, can, s.asks.Channel(can))
+		return s.dispatch(ctx, r, can, s.asks.Channel(can, r.Call))
 	}
 	can.Roots = false // deprecated in these versions
 	if r.Calls(catalog.RunPython) && r.HasMeta() {

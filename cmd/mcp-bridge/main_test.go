@@ -107,6 +107,7 @@ type entry struct {
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
+	Isolate bool              `json:"isolate,omitempty"`
 }
 
 // shop is the demo server of this very binary.

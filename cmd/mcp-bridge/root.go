@@ -92,14 +92,14 @@ func (a *app) root() *cobra.Command {
 			if a.atTerminal() {
 				return cmd.Help()
 			}
-			return a.serve(cmd.Context())
+			return a.serve(cmd.Context(), &listener{})
 		},
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
-		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), secretCmd(a), statsCmd(a),
-		versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
+		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), secretCmd(a), tokenCmd(a),
+		statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
 	cmd.InitDefaultCompletionCmd()
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == "completion" { // without a RunE, cobra prints its help for an unknown shell too

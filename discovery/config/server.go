@@ -16,6 +16,7 @@ type Server struct {
 	Also        []Source  // the others that define it, by this or another name, in order of precedence
 	Tools       Filter    // which of its tools its host lets a model use
 	Twins       []Twin    // what other entries for the same server say beside it, where they say anything
+	Isolate     bool      // over HTTP, each principal has the server for itself
 	OfProject   bool      // its file lies in the project, where other users may write too
 	Written     string    // a hash of its name and definition as the files have it: see ID
 	FilledIn    FilledIn  // which values the file itself doesn't hold
