@@ -95,8 +95,8 @@ func visit(t *testing.T, servers map[string]entry, args ...string) *visitor {
 	if v.url == "" {
 		t.Fatalf("it doesn't listen:\n%s", said.String())
 	}
-	_, header := v.post("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "test", "version": "0"}})
+	_, header := v.post("initialize", map[string]any{"protocolVersion": "2025-11-25",
+		"capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "0"}})
 	v.session = header.Get("Mcp-Session-Id")
 	return v
 }
@@ -149,7 +149,8 @@ func (v *visitor) get(path string) string {
 
 // python runs code and returns the result.
 func (v *visitor) python(code string) string {
-	answer, _ := v.post("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": code}})
+	answer, _ := v.post("tools/call",
+		map[string]any{"name": "run_python", "arguments": map[string]any{"code": code}})
 	return string(answer.Result)
 }
 
@@ -160,10 +161,12 @@ func TestListen(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", home+"/.config")
 	must(t, os.MkdirAll(home+"/.cursor", 0o700))
-	must(t, os.WriteFile(home+"/.cursor/mcp.json", []byte(`{"mcpServers":{"of-cursor":{"command":"true"}}}`), 0o600))
+	cursors := []byte(`{"mcpServers":{"of-cursor":{"command":"true"}}}`)
+	must(t, os.WriteFile(home+"/.cursor/mcp.json", cursors, 0o600))
 	v := visit(t, map[string]entry{"listed": shop(t)}, "--metrics")
 	answer, _ := v.post("tools/list", map[string]any{})
-	if tools := string(answer.Result); !strings.Contains(tools, "listed") || strings.Contains(tools, "of-cursor") {
+	tools := string(answer.Result)
+	if !strings.Contains(tools, "listed") || strings.Contains(tools, "of-cursor") {
 		t.Errorf("got %s", tools)
 	}
 	for path, want := range map[string]string{"/healthz": "ok", "/metrics": "mcp_bridge_http_sessions 1\n"} {
