@@ -55,9 +55,15 @@ func (p *pipes) dial() net.Conn {
 // bubble serves run in a bubble of synctest until end is called.
 func bubble(t *testing.T, run runner, who ...func(*http.Request) (string, error)) (s *served, p *pipes,
 	end func() error) {
+	return bubbleOver(t, run, "", "", who...)
+}
+
+// bubbleOver is bubble over TLS, if there are the files of a certificate and its key.
+func bubbleOver(t *testing.T, run runner, cert, key string, who ...func(*http.Request) (string, error)) (
+	s *served, p *pipes, end func() error) {
 	s = serveBridge(t, run)
 	p = newPipes()
-	cfg := streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback}
+	cfg := streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback, Metrics: true}
 	if who != nil {
 		cfg.Authenticate = who[0]
 	}
@@ -69,7 +75,7 @@ func bubble(t *testing.T, run runner, who ...func(*http.Request) (string, error)
 	s.client = &http.Client{Transport: transport}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- s.h.Serve(ctx, p, "", "") }()
+	go func() { served <- s.h.Serve(ctx, p, cert, key) }()
 	return s, p, func() error {
 		cancel()
 		transport.CloseIdleConnections()
