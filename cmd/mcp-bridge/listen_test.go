@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -193,5 +194,46 @@ func TestListenOnEngine(t *testing.T) {
 	v.end()
 	if got := <-began; !strings.Contains(got, "to the end") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestListenKilled: of a bridge that is killed under load nothing is left, and the next one tells
+// its clients to begin another session.
+func TestListenKilled(t *testing.T) {
+	anyEngine(t)
+	v := visit(t, nil, "--metrics")
+	for id := range 2 {
+		go func() { // which gets no answer
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python",`+
+				`"arguments":{"code":"while True: pass"}}}`, id)
+			r, err := http.NewRequest(http.MethodPost, v.url, strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Mcp-Session-Id", v.session)
+			if response, err := http.DefaultClient.Do(r); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		}()
+	}
+	bridge := v.process
+	within(t, "both run", func() bool {
+		return strings.Contains(v.get("/metrics"), "mcp_bridge_http_requests_in_progress 2\n") &&
+			len(containersOf(t, []int{bridge.Pid})) >= 2
+	})
+	must(t, bridge.Kill())
+	v.process = nil
+	<-v.ended
+	withinTime(t, 30*time.Second, "no container is left", func() bool {
+		return len(containersOf(t, []int{bridge.Pid})) == 0
+	})
+	next := visit(t, nil)
+	next.session = v.session
+	if answer, _ := next.post("tools/list", map[string]any{}); answer.Error == nil ||
+		!strings.Contains(answer.Error.Message, "initialize") {
+		t.Errorf("an old session is answered with %+v", answer)
 	}
 }
