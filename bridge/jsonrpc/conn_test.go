@@ -321,3 +321,23 @@ func TestPeerIsGone(t *testing.T) {
 		}
 	})
 }
+
+// TestApart: a message of one peer that shares a connection doesn't wait for another's to be read.
+func TestApart(t *testing.T) {
+	second := make(chan struct{})
+	c := NewConn(t.Context(), nil, Options{MaxRequests: 2, Apart: true, Accept: func(r *Request) Handler {
+		if r.Method == "second" {
+			close(second)
+		}
+		<-second
+		return func(context.Context) (any, error) { return nil, ErrNoAnswer }
+	}})
+	defer c.Close(ErrPeerGone)
+	over := make(chan (<-chan struct{}))
+	for _, method := range []string{"first", "second"} {
+		go func() { over <- c.Deliver(t.Context(), []byte(`{"id":1,"method":"`+method+`"}`), nil) }()
+	}
+	for range 2 {
+		<-<-over
+	}
+}

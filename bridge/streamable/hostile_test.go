@@ -311,6 +311,40 @@ func TestDrainIsBounded(t *testing.T) {
 	})
 }
 
+// TestStuckCall: a call that doesn't end though it was told to is left behind.
+func TestStuckCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, release := make(chan struct{}), make(chan struct{})
+		s, _, end := bubble(t, func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
+			close(began)
+			<-release
+			return printed(""), nil
+		})
+		session := s.initialize(latest, `{}`)
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			r, _ := http.NewRequestWithContext(t.Context(), "POST", s.url, strings.NewReader(run(1, "x", "")))
+			r.Header.Set("Content-Type", "application/json")
+			for _, header := range session {
+				name, value, _ := strings.Cut(header, ": ")
+				r.Header.Set(name, value)
+			}
+			if got, err := s.client.Do(r); err == nil {
+				_, _ = io.Copy(io.Discard, got.Body)
+				got.Body.Close()
+			}
+		}()
+		<-began
+		at := time.Now()
+		if err := end(); err != nil || time.Since(at) > 40*time.Second {
+			t.Errorf("it has ended after %v: %v", time.Since(at), err)
+		}
+		<-answered
+		close(release)
+	})
+}
+
 // TestForeignPages: the Host must be ours, and a page's Origin must be it, or allowed.
 func TestForeignPages(t *testing.T) {
 	s := serve(t, echo, func(c *streamable.Config) {
