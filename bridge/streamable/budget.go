@@ -22,8 +22,8 @@ type memory struct {
 	freed chan struct{} // closed when some are given back; nil while none wait
 }
 
-// A budget counts the bytes that are held for a principal: the bodies of calls that aren't over, the
-// messages that aren't read, and those that are kept.
+// A budget counts the bytes that are held for a principal: the bodies of calls that aren't over,
+// the messages that aren't read, and those that are kept.
 type budget struct {
 	all      *memory
 	held     int           // guarded by all.mu

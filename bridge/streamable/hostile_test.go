@@ -240,22 +240,16 @@ func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		code := newHanging()
 		s, _, end := bubble(t, code.run)
-		session, batching := s.initialize(latest, `{}`), s.initialize("2025-03-26", `{}`)
-		answers, batch := make(chan []message, 2), make(chan string, 1)
+		session := s.initialize(latest, `{}`)
+		answers := make(chan []message, 2)
 		call := func(body string, headers ...string) {
 			_, got, _ := s.post(body, headers...)
 			answers <- got
 		}
 		go call(run(1, "old", ""), session...)
 		go call(run(1, "new", metaOf("")), standard("tools/call", "run_python")...)
-		go func() {
-			r := s.do(t.Context(), "POST", "["+run(1, "batched", "")+"]", batching...)
-			text, _ := io.ReadAll(r.Body)
-			batch <- string(text)
-		}()
-		for range 3 {
-			<-code.began
-		}
+		<-code.began
+		<-code.began
 		ended := make(chan error, 1)
 		go func() { ended <- end() }()
 		synctest.Wait()
@@ -271,16 +265,37 @@ func TestDrain(t *testing.T) {
 				t.Errorf("a new call: %d %+v", status, got)
 			}
 		}
-		for range 3 {
-			code.done <- struct{}{}
-		}
-		if got := <-batch; !strings.Contains(got, "done batched") {
-			t.Errorf("a batch that ran: %s", got)
-		}
+		code.done <- struct{}{}
+		code.done <- struct{}{}
 		for range 2 {
 			if got := <-answers; len(got) == 0 || !strings.Contains(got[len(got)-1].text(), "done ") {
 				t.Errorf("a call that ran: %+v", got)
 			}
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestDrainBatch: the calls of a batch are finished, too.
+func TestDrainBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code := newHanging()
+		s, _, end := bubble(t, code.run)
+		session := s.initialize("2025-03-26", `{}`)
+		answered, ended := make(chan string, 1), make(chan error, 1)
+		go func() {
+			r := s.do(t.Context(), "POST", "["+run(1, "batched", "")+"]", session...)
+			text, _ := io.ReadAll(r.Body)
+			answered <- string(text)
+		}()
+		<-code.began
+		go func() { ended <- end() }()
+		time.Sleep(time.Second) // of the bubble
+		code.done <- struct{}{}
+		if got := <-answered; !strings.Contains(got, "done batched") {
+			t.Errorf("got %s", got)
 		}
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -428,8 +443,8 @@ func TestLargeRequests(t *testing.T) {
 	})
 }
 
-// TestManyStreams: a client that opens 1,000 streams gets those that the limit allows; another one is
-// served, and what was taken is given back.
+// TestManyStreams: a client that opens 1,000 streams gets those that the limit allows; another one
+// is served, and what was taken is given back.
 func TestManyStreams(t *testing.T) {
 	s := serve(t, echo, users)
 	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":` +
@@ -469,8 +484,8 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
-// TestManyGets: of the streams that a client with a session opens the last one is served, and none of
-// the others is left.
+// TestManyGets: of the streams that a client with a session opens the last one is served, and none
+// of the others is left.
 func TestManyGets(t *testing.T) {
 	s := serve(t, echo, nil)
 	session := s.initialize(latest, `{}`)

@@ -23,8 +23,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal string,
 	}
 }
 
-// take answers a POST. It reports whether the message was delivered; then the body is given back when
-// what it asks for is over.
+// take answers a POST. It reports whether the message was delivered; then the body is given back
+// when what it asks for is over.
 func (h *Handler) take(w http.ResponseWriter, r *http.Request, principal string, b *body) (delivered bool) {
 	m := jsonrpc.Decode(b.text)
 	request := m.Method != "" && m.ID != nil
@@ -73,7 +73,8 @@ type body struct {
 	of   *budget
 }
 
-// read reads it all, which is length bytes at most. It returns errNoRoom if the principal has no room for it.
+// read reads it all, which is length bytes at most. It returns errNoRoom if the principal has no
+// room for it.
 func (b *body) read(from io.Reader, length int64) error {
 	for {
 		if len(b.text) == cap(b.text) {

@@ -143,7 +143,8 @@ func TestUnreadAnswers(t *testing.T) {
 		if got := s.held(); got < 40<<20 || got > 90<<20 {
 			t.Errorf("%d bytes are held", got)
 		}
-		status, _, _ := s.post(run(1, "x", metaOf("")), append(standard("tools/call", "run_python"), "X-Who: modest")...)
+		status, _, _ := s.post(run(1, "x", metaOf("")),
+			append(standard("tools/call", "run_python"), "X-Who: modest")...)
 		if status != http.StatusOK {
 			t.Errorf("another principal: %d", status)
 		}

@@ -35,7 +35,7 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 	}()
 	select {
 	case err := <-ended:
-		h.Close()
+		h.closeSoon()
 		return fmt.Errorf("serving HTTP: %w", err)
 	case <-ctx.Done():
 	}
@@ -44,6 +44,19 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 	if left := h.Drain(ctx); left > 0 {
 		h.cfg.Log.Warn("calls are ended that still run", "calls", left, "waited", drainTime)
 	}
+	h.closeSoon()
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	err := server.Shutdown(ctx) // what is left to be written
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	<-ended
+	return err
+}
+
+// closeSoon closes h, and leaves behind what doesn't end.
+func (h *Handler) closeSoon() {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -54,14 +67,6 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 	case <-time.After(endTime):
 		h.cfg.Log.Warn("sessions don't end, and are left behind", "waited", endTime)
 	}
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	err := server.Shutdown(ctx) // what is left to be written
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close()
-	}
-	<-ended
-	return err
 }
 
 // begin counts one more call that runs, unless no more are taken.

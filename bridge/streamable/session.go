@@ -153,8 +153,8 @@ func (h *Handler) expire(s *session) {
 }
 
 // longestIdle returns the session of a principal that was not in use for longest, or nil. For no
-// principal, it is of the one with most sessions that has such a session. It is called with mu held,
-// as is remove.
+// principal, it is of the one with most sessions that has such a session. It is called with mu
+// held, as is remove.
 func (h *Handler) longestIdle(principal string) (longest *session) {
 	for _, s := range h.sessions {
 		if principal != "" && s.principal != principal || s.active > 0 {
@@ -185,8 +185,8 @@ func (h *Handler) remove(s *session) {
 	h.forget(s.principal)
 }
 
-// end ends the calls of a session that was removed, and forgets what was kept for its client. Answers
-// that aren't taken in hangUpTime are lost. It doesn't block.
+// end ends the calls of a session that was removed, and forgets what was kept for its client.
+// Answers that aren't taken in hangUpTime are lost. It doesn't block.
 func (h *Handler) end(s *session, why error) {
 	if s.id != "" {
 		h.cfg.Log.Info("a session has ended", "session", shown(s.id), "principal", s.principal, "reason", why)

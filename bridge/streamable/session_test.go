@@ -263,8 +263,8 @@ func TestDisconnect(t *testing.T) {
 	})
 }
 
-// TestResume: the answer to a call whose POST was lost comes on a later stream, once its events have
-// ids, and no event comes twice.
+// TestResume: the answer to a call whose POST was lost comes on a later stream, once its events
+// have ids, and no event comes twice.
 func TestResume(t *testing.T) {
 	code := newHanging()
 	s := serve(t, func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {

@@ -83,9 +83,9 @@ func (s *stream) Post(m *jsonrpc.Message) bool {
 	return taken || gone // then there is nothing to wait for
 }
 
-// take appends a message if fewer than limit are unread and the principal has room. The answer, after
-// which there is nothing, needs room alone. A stream that no one reads keeps the last ones. Where
-// nothing is taken, news or freed is closed when it may be.
+// take appends a message if fewer than limit are unread and the principal has room. The answer,
+// after which there is nothing, needs room alone. A stream that no one reads keeps the last ones.
+// Where nothing is taken, news or freed is closed when it may be.
 func (s *stream) take(m *jsonrpc.Message, limit int) (taken, gone bool, news, freed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *stream) trim(most int) {
 // tooLong returns what stands for a message that no one reads and that is too long to be kept.
 func tooLong(e event) event {
 	why := &jsonrpc.Error{Code: jsonrpc.CodeBusy, Message: fmt.Sprintf(
-		"the connection was lost, and the message of %d bytes is more than can be kept for another one", len(e.raw))}
+		"the connection was lost, and the message of %d bytes is too long to be kept for another", len(e.raw))}
 	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": e.id, "error": why})
 	if err != nil || !e.answer {
 		return event{raw: []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":` +
@@ -203,8 +203,8 @@ func (s *stream) clear() {
 
 // attach makes r the reader, from the event after the one of a number on, or from the first that
 // isn't read if after is negative. A reader that there was before gets nothing more. It returns the
-// number of the last event that r doesn't read, or false if there were others after it, which aren't
-// kept any more.
+// number of the last event that r doesn't read, or false if there were others after it, which
+// aren't kept any more.
 func (s *stream) attach(r *response, after int) (last int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

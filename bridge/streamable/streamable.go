@@ -5,8 +5,8 @@
 // It is written here because mcp-go's server lets a client of 2026-07-28 cancel another one's call,
 // loses progress, accepts each Origin, and bounds neither bodies nor what it keeps of streams.
 //
-// All that a peer does is bounded: headers, bodies, the time for both, what is sent and not read, and
-// the streams, sessions and requests of each principal.
+// All that a peer does is bounded: headers, bodies, the time for both, what is sent and not read,
+// and the streams, sessions and requests of each principal.
 package streamable
 
 import (
@@ -261,8 +261,8 @@ func (h *Handler) leave(principal, method string) {
 	h.forget(principal)
 }
 
-// count returns where requests of a method are counted, and how many there may be. Streams, of which
-// each session has one, leave room for calls, and both for the end of sessions.
+// count returns where requests of a method are counted, and how many there may be. Streams, of
+// which each session has one, leave room for calls, and both for the end of sessions.
 func (o *owner) count(method string) (count *int, most int) {
 	switch method {
 	case http.MethodGet:

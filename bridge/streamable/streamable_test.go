@@ -134,8 +134,8 @@ type answer struct {
 	Body       io.ReadCloser
 }
 
-// do sends a request with headers, each "Name: value". It may be called on any goroutine, as may post
-// and initialize: an answer that doesn't come is an error of the test, and has no status.
+// do sends a request with headers, each "Name: value". It may be called on any goroutine, as may
+// post and initialize: an answer that doesn't come is an error of the test, and has no status.
 func (s *served) do(ctx context.Context, method, body string, headers ...string) *answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body))
