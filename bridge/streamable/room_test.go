@@ -104,24 +104,60 @@ func TestManyBodies(t *testing.T) {
 	})
 }
 
+// files is code that leaves a file of 8 MiB.
+func files(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
+	res := printed("")
+	res.Artifacts = []sandbox.Artifact{{
+		Name: "f.bin", Mime: "application/octet-stream", Data: bytes.Repeat([]byte("x"), 8<<20),
+	}}
+	return res, nil
+}
+
+// leave has a run leave a file, and returns its URI.
+func (s *served) leave(session []string) string {
+	s.t.Helper()
+	_, got, _ := s.post(run(1, "x", ""), session...)
+	_, after, found := strings.Cut(string(got[0].Result), "mcp-bridge://runs/")
+	id, _, _ := strings.Cut(after, "/")
+	if !found {
+		s.t.Fatalf("there is no file in %.300s", got[0].Result)
+	}
+	return "mcp-bridge://runs/" + id + "/f.bin"
+}
+
+// TestSlowReader: a client that reads an answer slowly, and never stops, is given up as well.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p, end := bubble(t, files)
+		session := s.initialize(latest, `{}`)
+		c := p.dial()
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":%q}}`, s.leave(session))
+		rawPost(c, len(body), body, session...)
+		began, part, got := time.Now(), make([]byte, 64<<10), 0
+		for {
+			n, err := io.ReadFull(c, part)
+			if got += n; err != nil {
+				break
+			}
+			time.Sleep(20 * time.Second) // of the bubble
+		}
+		if took := time.Since(began); took > 5*time.Minute || got >= 8<<20 {
+			t.Errorf("it was given %v, and %d bytes", took, got)
+		}
+		c.Close()
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestUnreadAnswers: long answers that a principal doesn't read are bounded, and given up; neither
 // another principal nor the end of the server waits for them.
 func TestUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		file := bytes.Repeat([]byte("x"), 8<<20)
-		s, p, end := bubble(t, func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
-			res := printed("")
-			res.Artifacts = []sandbox.Artifact{{Name: "f.bin", Mime: "application/octet-stream", Data: file}}
-			return res, nil
-		}, byHeader)
+		s, p, end := bubble(t, files, byHeader)
 		session := s.initialize(latest, `{}`, "X-Who: greedy")
-		_, got, _ := s.post(run(1, "x", ""), session...)
-		_, after, found := strings.Cut(string(got[0].Result), "mcp-bridge://runs/")
-		id, _, _ := strings.Cut(after, "/")
-		if !found {
-			t.Fatalf("there is no file in %.300s", got[0].Result)
-		}
-		uri := "mcp-bridge://runs/" + id + "/f.bin"
+		uri := s.leave(session)
 		ask := func(meta string, headers ...string) net.Conn {
 			c := p.dial()
 			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"resources/read","params":{"uri":%q%s}}`,
