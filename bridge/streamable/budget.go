@@ -1,6 +1,9 @@
 package streamable
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // How many bytes are held for a principal at a time, and four times as many for all of them. What
 // can be lost gives way first, and bodies leave room for answers. The last one that fits may exceed
@@ -74,4 +77,51 @@ func (m *memory) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held
+}
+
+// keep counts bytes of an event without a reader, unless there is no room for it.
+func (s *session) keep(bytes int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held+bytes > maxKeptOwned || s.budget.take(bytes, roomToKeep) != nil {
+		return false
+	}
+	s.held += bytes
+	return true
+}
+
+// send counts bytes of an event for a reader, or returns what is closed when there may be room.
+func (s *session) send(bytes int) (freed <-chan struct{}) {
+	if freed := s.budget.take(bytes, roomToSend); freed != nil {
+		return freed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held += bytes
+	return nil
+}
+
+// hold counts bytes of an event in any case, and give takes back what was counted.
+func (s *session) hold(bytes int) {
+	s.budget.take(bytes, math.MaxInt/shares)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held += bytes
+}
+
+func (s *session) give(bytes int) {
+	s.budget.give(bytes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held -= bytes
+}
+
+// crowded reports whether more is held than is kept.
+func (s *session) crowded() bool {
+	if own, all := s.budget.within(roomToKeep); !own || !all {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held > maxKeptOwned
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -354,53 +353,6 @@ func (s *session) streamOf(name string) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams[name]
-}
-
-// keep counts bytes of an event without a reader, unless there is no room for it.
-func (s *session) keep(bytes int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held+bytes > maxKeptOwned || s.budget.take(bytes, roomToKeep) != nil {
-		return false
-	}
-	s.held += bytes
-	return true
-}
-
-// send counts bytes of an event for a reader, or returns what is closed when there may be room.
-func (s *session) send(bytes int) (freed <-chan struct{}) {
-	if freed := s.budget.take(bytes, roomToSend); freed != nil {
-		return freed
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held += bytes
-	return nil
-}
-
-// hold counts bytes of an event in any case, and give takes back what was counted.
-func (s *session) hold(bytes int) {
-	s.budget.take(bytes, math.MaxInt/shares)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held += bytes
-}
-
-func (s *session) give(bytes int) {
-	s.budget.give(bytes)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held -= bytes
-}
-
-// crowded reports whether more is held than is kept.
-func (s *session) crowded() bool {
-	if own, all := s.budget.within(roomToKeep); !own || !all {
-		return true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held > maxKeptOwned
 }
 
 // introduced notes what initialize was answered with.
