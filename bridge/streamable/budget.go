@@ -12,6 +12,7 @@ const (
 	roomToKeep = 32 << 20 // below it messages are kept that were read, or that have no reader now
 	roomToRead = 48 << 20 // below it bodies are read
 	roomToSend = 64 << 20 // below it messages are taken for a reader; then senders wait
+	anyRoom    = math.MaxInt / shares
 
 	shares = 4 // of a principal's room make that of all
 
@@ -103,7 +104,7 @@ func (s *session) send(bytes int) (freed <-chan struct{}) {
 
 // hold counts bytes of an event in any case, and give takes back what was counted.
 func (s *session) hold(bytes int) {
-	s.budget.take(bytes, math.MaxInt/shares)
+	s.budget.take(bytes, anyRoom)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held += bytes

@@ -82,7 +82,11 @@ func (b *body) read(from io.Reader, length int64) error {
 			if most := int(length) + 1; cap(b.text) < most && most < n {
 				n = most // so that the end is seen, too
 			}
-			if b.of.take(n-b.held, roomToRead) != nil {
+			room := roomToRead
+			if n <= firstRead {
+				room = anyRoom
+			}
+			if b.of.take(n-b.held, room) != nil {
 				return errNoRoom
 			}
 			b.held = n
@@ -102,7 +106,8 @@ func (b *body) read(from io.Reader, length int64) error {
 // give gives its room back.
 func (b *body) give() { b.of.give(b.held) }
 
-// firstRead is how many bytes of a body are made room for before any has come.
+// firstRead is how many bytes of a body are made room for before any has come, and in any case, so
+// that a client whose calls take all the room can cancel one, or answer a question.
 const firstRead = 4 << 10
 
 var errNoRoom = errors.New("there is no room for the body")
