@@ -37,8 +37,9 @@ func (h *Handler) foreign(r *http.Request) string {
 	if origin == "" || slices.Contains(h.cfg.Origins, origin) {
 		return ""
 	}
-	if u, err := url.Parse(origin); err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
-		return ""
+	u, err := url.Parse(origin)
+	if err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) && (r.TLS == nil || u.Scheme == "https") {
+		return "" // where TLS isn't ours, a proxy may have it
 	}
 	return fmt.Sprintf("pages of the Origin %.100q are not served: see --allow-origin", origin)
 }

@@ -25,8 +25,8 @@ type listener struct {
 
 func (l *listener) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&l.addr, "http", "",
-		"serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio; systemd for the socket "+
-			"that it hands over")
+		"serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio; "+
+			"systemd for the socket that it hands over")
 	f.StringVar(&l.cert, "tls-cert", "", "`file` with the certificate to serve HTTPS with")
 	f.StringVar(&l.key, "tls-key", "", "`file` with its key")
 	f.BoolVar(&l.proxied, "behind-proxy", false, "a proxy in front has the TLS, and lets through what it should")
