@@ -39,10 +39,23 @@ func (r *Refusal) Error() string { return r.Message }
 type Authenticator struct {
 	Tokens *Tokens // nil: no tokens of the operator's are taken
 	Issuer *Issuer // nil: no JWTs are taken
+
+	// Before is the principal of all requests while there is no Issuer and there never was a file of
+	// Tokens; empty for none. Such requests aren't asked for a token.
+	Before string
+}
+
+// Asks reports whether requests must have a token. Once they must, that stays so, also where the
+// file of tokens goes. It is false for a nil a.
+func (a *Authenticator) Asks() bool {
+	return a != nil && (a.Issuer != nil || a.Before == "" || a.Tokens.Begun())
 }
 
 // Authenticate returns who sends a request. The error is a *Refusal. It reads the headers alone.
 func (a *Authenticator) Authenticate(r *http.Request) (principal string, err error) {
+	if !a.Asks() {
+		return a.Before, nil
+	}
 	token, bad := bearer(r.Header)
 	if bad != nil {
 		return "", a.refuse(http.StatusUnauthorized, bad.code, bad.text)

@@ -109,7 +109,7 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 		}
 		l.addr = socket.Addr().String()
 	}
-	if err := l.checkExposed(who != nil); err != nil {
+	if err := l.checkExposed(who.Asks()); err != nil {
 		return usageError{err}
 	}
 	if socket == nil {

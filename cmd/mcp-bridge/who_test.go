@@ -165,6 +165,30 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestFirstToken: a bridge that asked for no token asks for one once the first is made, where it is
+// kept without a setting, and goes on to when the file of tokens is gone.
+func TestFirstToken(t *testing.T) {
+	state := t.TempDir()
+	vars := []string{"XDG_STATE_HOME=" + state}
+	l := listen(t, with(command(t, nil), vars...))
+	status := func(token string) int {
+		t.Helper()
+		status, _, _ := l.post(token, "tools/list", "", "")
+		return status
+	}
+	if got := status(""); got != http.StatusOK {
+		t.Fatalf("before there is a token: %d", got)
+	}
+	alice := token(t, vars, "add", "alice")
+	if with, without := status(alice), status(""); with != http.StatusOK || without != http.StatusUnauthorized {
+		t.Errorf("once there is a token: %d with it, %d without", with, without)
+	}
+	must(t, os.Remove(filepath.Join(state, "mcp-bridge", "http-tokens")))
+	if with, without := status(alice), status(""); with != http.StatusUnauthorized || without != http.StatusUnauthorized {
+		t.Errorf("once the file is gone: %d with the token, %d without", with, without)
+	}
+}
+
 // TestIssuer: who has a JWT for this bridge of the issuer that it trusts is let in.
 func TestIssuer(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
