@@ -189,6 +189,29 @@ func TestFirstToken(t *testing.T) {
 	}
 }
 
+// TestHeldOverHTTP: a server that is held when the bridge starts is used once it is approved, without
+// a restart.
+func TestHeldOverHTTP(t *testing.T) {
+	state := t.TempDir()
+	record := filepath.Join(state, "mcp-bridge", "approved.json")
+	must(t, os.MkdirAll(filepath.Dir(record), 0o700))
+	must(t, os.WriteFile(record, []byte(`{"serving":"2020-01-01T00:00:00Z"}`), 0o600)) // code was run all the time
+	cmd := with(command(t, map[string]entry{"late": {Command: "one"}}), "XDG_STATE_HOME="+state)
+	l := listen(t, cmd)
+	if said := l.said(); !strings.Contains(said, "servers=[late]") {
+		t.Errorf("it isn't held: %s", said)
+	}
+	approve := command(t, nil, "servers", "approve", "late", "--yes")
+	approve.Env = cmd.Env
+	if out, err := approve.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	withinTime(t, time.Minute, "it is used", func() bool {
+		_, tools, _ := l.post("", "tools/list", "", "")
+		return strings.Contains(tools, "There are: late")
+	})
+}
+
 // TestIssuer: who has a JWT for this bridge of the issuer that it trusts is let in.
 func TestIssuer(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
