@@ -148,16 +148,22 @@ func (a *Authenticator) WellKnown() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "the metadata can only be read", http.StatusMethodNotAllowed)
-			return
-		}
 		h := w.Header()
-		h.Set("Content-Type", "application/json")
-		h.Set("Cache-Control", "max-age=3600")
 		h.Set("Access-Control-Allow-Origin", "*") // it is public, and clients in browsers look for it
-		_, _ = w.Write(body)
+		switch r.Method {
+		case http.MethodOptions:
+			h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+			h.Set("Access-Control-Allow-Headers", "*") // such as the protocol's version
+			h.Set("Access-Control-Max-Age", "3600")
+			w.WriteHeader(http.StatusNoContent)
+		case http.MethodGet, http.MethodHead:
+			h.Set("Content-Type", "application/json")
+			h.Set("Cache-Control", "max-age=3600")
+			_, _ = w.Write(body)
+		default:
+			h.Set("Allow", "GET, HEAD, OPTIONS")
+			http.Error(w, "the metadata can only be read", http.StatusMethodNotAllowed)
+		}
 	})
 }
 

@@ -251,13 +251,17 @@ func TestIssuer(t *testing.T) {
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(l.url, "/mcp")+path, nil)
 	must(t, err)
-	r.Host = "bridge.example" // as a proxy hands it on
+	r.Host = "bridge.example"                          // as a proxy hands it on
+	r.Header.Set("Origin", "https://client.elsewhere") // of a client in a browser
 	res, err := http.DefaultClient.Do(r)
 	must(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || !strings.Contains(string(text), `"resource":"`+own+`"`) || !strings.Contains(string(text), issuer.URL) {
 		t.Errorf("the metadata is %s, %v", text, err)
+	}
+	if got := res.Header.Get("Access-Control-Allow-Origin"); got != "*" {
+		t.Errorf("pages of %q may read the metadata", got)
 	}
 }
 
