@@ -36,6 +36,14 @@ func TestListener(t *testing.T) {
 		{flags: "--http=127.0.0.1:7878 --allow-origin=app.example", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example/x", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=https://user@app.example", want: "must be a scheme and a host"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=https://äpp.example", want: "in ASCII"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=null", want: "must be a scheme and a host"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=", want: "must be a name"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=:7878", want: "must be a name"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=https://bridge.example", want: "must be a name"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=bridge.example/mcp", want: "must be a name"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=bridge.example:8443 --allow-host=[::1]"},
 		{flags: "--http=:7878", want: "all who do could run code"},
 		{flags: "--http=0.0.0.0:7878", want: "all who do could run code"},
 		{flags: "--http=[::]:7878", want: "all who do could run code"},
@@ -60,6 +68,20 @@ func TestListener(t *testing.T) {
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.flags, err, tc.want)
 		}
+	}
+}
+
+// TestAsSent: origins and hosts that are named in another form than clients send are understood.
+func TestAsSent(t *testing.T) {
+	l := listener{addr: "127.0.0.1:1",
+		origins: []string{"HTTPS://App.Example", "https://a.example:443", "http://a.example:80", "https://a.example:80",
+			"http://[::1]:80", "vscode-webview://x"},
+		hosts: []string{"b.example:443", "[::1]:80", "b.example:8443"}}
+	must(t, l.check(pflag.NewFlagSet("", pflag.ContinueOnError)))
+	const want = "https://app.example https://a.example http://a.example https://a.example:80 http://[::1] " +
+		"vscode-webview://x b.example [::1] b.example:8443"
+	if got := strings.Join(append(l.origins, l.hosts...), " "); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 

@@ -41,6 +41,14 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 	if l.addr != "" {
 		what = listening
 	}
+	if l.addr == bySystemd { // first of all: a program that is started before would have the socket too
+		var err error
+		if l.socket, err = activated(); err != nil {
+			return usageError{err}
+		}
+		defer l.socket.Close()
+		l.addr = l.socket.Addr().String()
+	}
 	return a.withParts(ctx, what, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful {

@@ -282,6 +282,8 @@ func TestExposed(t *testing.T) {
 		"a proxy without tokens":   {nil, []string{"--http", loopback, "--behind-proxy"}, "have clients authenticate"},
 		"tokens in plain text": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + tokens}, []string{"--http", "0.0.0.0:0"},
 			"would cross the network unencrypted"},
+		"one client's directories for all": {[]string{"MCP_BRIDGE_UPSTREAM_ROOTS=client"}, []string{"--http", loopback},
+			"clients share servers"},
 		"a taken address": {nil, []string{"--http", taken.Addr().String()}, "address already in use"},
 		"an exposed file": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + exposed(t)}, []string{"--http", loopback},
 			"others may read it"},
