@@ -135,28 +135,42 @@ func (v *visitor) end() {
 	}
 }
 
-// post sends a request, and returns the answer.
+// post sends a request, and returns the answer; nothing, and the test fails, where there is none. It
+// may be called on any goroutine.
 func (v *visitor) post(method string, params any) (answer message, header http.Header) {
+	answer, header, err := v.try(method, params)
+	if err != nil {
+		v.t.Errorf("%s: %v", method, err)
+	}
+	return answer, header
+}
+
+func (v *visitor) try(method string, params any) (answer message, header http.Header, err error) {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-	must(v.t, err)
+	if err != nil {
+		return answer, nil, err
+	}
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, v.url, bytes.NewReader(body))
-	must(v.t, err)
+	if err != nil {
+		return answer, nil, err
+	}
 	r.Header.Set("Content-Type", "application/json")
 	if v.session != "" {
 		r.Header.Set("Mcp-Session-Id", v.session)
 	}
 	response, err := http.DefaultClient.Do(r)
-	must(v.t, err)
+	if err != nil {
+		return answer, nil, err
+	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
-	must(v.t, err)
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimPrefix(line, "data: ")
-		if strings.HasPrefix(line, "{") {
-			must(v.t, json.Unmarshal([]byte(line), &answer))
+		if err == nil && strings.HasPrefix(line, "{") {
+			err = json.Unmarshal([]byte(line), &answer)
 		}
 	}
-	return answer, response.Header
+	return answer, response.Header, err
 }
 
 // get returns what is at a path.

@@ -236,7 +236,7 @@ const variablesHelp = `
   MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT  time without use until a server is ended; the next call starts it
                                     again; 0 never (default 900)
   MCP_BRIDGE_UPSTREAM_ROOTS         directories that servers hear of when they ask: none, or client
-                                    for those that the client gives (default none)
+                                    for those that a client of stdio gives (default none)
   MCP_BRIDGE_ARTIFACTS              directory for the files that runs of serve hand over: a path, or
                                     none; default: mcp-bridge/artifacts in your data directory
   MCP_BRIDGE_INPUTS                 directories whose files calls may name, to be copied to their
