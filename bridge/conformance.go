@@ -21,7 +21,8 @@ import (
 
 // The tools, resources and prompts below are those of the suite's example server, word for word.
 const (
-	testImage = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+	testImage = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5E" +
+		"rkJggg=="
 	testAudio = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 
 	testSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",` +
@@ -65,7 +66,8 @@ func (s *session) conform(_ context.Context, r *client.Request) mcp.JSONRPCMessa
 		return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, Error: mcp.NewJSONRPCErrorDetails(
 			mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, "the client has not declared sampling",
 			map[string]any{"requiredCapabilities": map[string]any{"sampling": map[string]any{}}})}
-	case r.Calls("test_input_required_result_tampered_state") || r.Calls("test_input_required_result_request_state"):
+	case r.Calls("test_input_required_result_tampered_state"),
+		r.Calls("test_input_required_result_request_state"):
 		var p struct {
 			State *string `json:"requestState"`
 		}
@@ -144,7 +146,8 @@ func sampled(raw json.RawMessage) string {
 // form returns what asks for one value of a type.
 func form(message, name, kind string) mcp.ElicitationParams {
 	return mcp.ElicitationParams{Message: message, RequestedSchema: map[string]any{
-		"type": "object", "properties": map[string]any{name: map[string]any{"type": kind}}, "required": []string{name},
+		"type": "object", "properties": map[string]any{name: map[string]any{"type": kind}},
+		"required": []string{name},
 	}}
 }
 
@@ -178,7 +181,8 @@ func (b *Bridge) addConformance() {
 	message := mcp.WithString("message", mcp.Required())
 	prompt := mcp.WithString("prompt", mcp.Required())
 	add := func(name string, answer answerTool, options ...mcp.ToolOption) {
-		b.server.AddTool(mcp.NewTool(name, append(options, mcp.WithDescription("for the conformance suite"))...), answer)
+		options = append(options, mcp.WithDescription("for the conformance suite"))
+		b.server.AddTool(mcp.NewTool(name, options...), answer)
 	}
 	add("test_simple_text", always(mcp.NewTextContent("This is a simple text response for testing.")))
 	add("test_image_content", always(image))
@@ -204,7 +208,8 @@ func (b *Bridge) addConformance() {
 		return requestOf(ctx).Notify(ctx, "notifications/message",
 			map[string]any{"level": "info", "logger": "conformance", "data": said[stage]})
 	}))
-	add("test_tool_with_progress", func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	add("test_tool_with_progress", func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult,
+		error) {
 		return b.stages(func(ctx context.Context, stage int) error {
 			if call.Params.Meta == nil || call.Params.Meta.ProgressToken == nil {
 				return nil
@@ -216,13 +221,14 @@ func (b *Bridge) addConformance() {
 	add("test_sampling", asks("sampling/createMessage", func(call mcp.CallToolRequest) any {
 		return sample(call.GetString("prompt", ""), 100)
 	}, sampled), prompt)
-	add("test_elicitation", asks("elicitation/create", elicits("", userSchema), elicited("User response")), message)
+	add("test_elicitation",
+		asks("elicitation/create", elicits("", userSchema), elicited("User response")), message)
 	add("test_elicitation_sep1034_defaults",
 		asks("elicitation/create", elicits("Your details", defaultsSchema), elicited("Elicitation completed")))
 	add("test_elicitation_sep1330_enums",
 		asks("elicitation/create", elicits("Your choice", enumsSchema), elicited("Elicitation completed")))
-	b.server.AddTool(mcp.NewToolWithRawSchema("json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features",
-		json.RawMessage(testSchema)), always(mcp.NewTextContent("done")))
+	b.server.AddTool(mcp.NewToolWithRawSchema("json_schema_2020_12_tool",
+		"Tool with JSON Schema 2020-12 features", json.RawMessage(testSchema)), always(mcp.NewTextContent("done")))
 	b.addRounds(add)
 	b.addConformanceResources()
 	b.addConformancePrompts()
@@ -250,10 +256,11 @@ func (*Bridge) stages(do func(ctx context.Context, stage int) error) answerTool 
 func (b *Bridge) addRounds(add func(string, answerTool, ...mcp.ToolOption)) {
 	name := form("What is your name?", "name", "string")
 	ask := server.NewInputRequestBuilder
-	rounds := func(tool string, answer func(ctx context.Context, state string, in mcp.InputResponses) (*mcp.CallToolResult,
-		string)) {
-		add("test_input_required_result_"+tool, func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult,
-			error) {
+	type toolResult = mcp.CallToolResult
+	rounds := func(tool string,
+		answer func(ctx context.Context, state string, in mcp.InputResponses) (*toolResult, string)) {
+		name := "test_input_required_result_" + tool
+		add(name, func(ctx context.Context, call mcp.CallToolRequest) (*toolResult, error) {
 			if !requestOf(ctx).Modern {
 				return nil, errors.New("this tool is for 2026-07-28")
 			}
@@ -264,26 +271,26 @@ func (b *Bridge) addRounds(add func(string, answerTool, ...mcp.ToolOption)) {
 			return result, nil
 		})
 	}
-	rounds("elicitation", func(_ context.Context, _ string, in mcp.InputResponses) (*mcp.CallToolResult, string) {
+	rounds("elicitation", func(_ context.Context, _ string, in mcp.InputResponses) (*toolResult, string) {
 		if said := given(in, "user_name", "name"); said != "" {
 			return nil, "Hello, " + said + "!"
 		}
 		return ask("").Elicit("user_name", name).ToolResult(), ""
 	})
-	rounds("sampling", func(_ context.Context, _ string, in mcp.InputResponses) (*mcp.CallToolResult, string) {
+	rounds("sampling", func(_ context.Context, _ string, in mcp.InputResponses) (*toolResult, string) {
 		if said := server.SamplingResponse(in, "capital_question"); said != nil {
 			text, _ := said.Content.(mcp.TextContent)
 			return nil, "The answer: " + text.Text
 		}
 		return ask("").Sample("capital_question", sample("What is the capital of France?", 100)).ToolResult(), ""
 	})
-	rounds("list_roots", func(_ context.Context, _ string, in mcp.InputResponses) (*mcp.CallToolResult, string) {
+	rounds("list_roots", func(_ context.Context, _ string, in mcp.InputResponses) (*toolResult, string) {
 		if said := server.RootsResponse(in, "client_roots"); said != nil {
 			return nil, fmt.Sprintf("Roots: %v", said.Roots)
 		}
 		return ask("").Roots("client_roots").ToolResult(), ""
 	})
-	confirm := func(_ context.Context, state string, in mcp.InputResponses) (*mcp.CallToolResult, string) {
+	confirm := func(_ context.Context, state string, in mcp.InputResponses) (*toolResult, string) {
 		if state != "" && given(in, "confirm", "ok") != "" {
 			return nil, "state-ok"
 		}
@@ -291,24 +298,26 @@ func (b *Bridge) addRounds(add func(string, answerTool, ...mcp.ToolOption)) {
 	}
 	rounds("request_state", confirm)
 	rounds("tampered_state", confirm)
-	rounds("multiple_inputs", func(_ context.Context, _ string, in mcp.InputResponses) (*mcp.CallToolResult, string) {
+	rounds("multiple_inputs", func(_ context.Context, _ string, in mcp.InputResponses) (*toolResult, string) {
 		said := given(in, "user_name", "name")
-		if said != "" && server.SamplingResponse(in, "greeting") != nil && server.RootsResponse(in, "client_roots") != nil {
+		if said != "" && server.SamplingResponse(in, "greeting") != nil &&
+			server.RootsResponse(in, "client_roots") != nil {
 			return nil, "All is there, " + said
 		}
 		return ask("multiple").Elicit("user_name", name).Sample("greeting", sample("Generate a greeting", 50)).
 			Roots("client_roots").ToolResult(), ""
 	})
-	rounds("multi_round", func(_ context.Context, state string, in mcp.InputResponses) (*mcp.CallToolResult, string) {
+	rounds("multi_round", func(_ context.Context, state string, in mcp.InputResponses) (*toolResult, string) {
 		switch {
 		case state == "one" && given(in, "step1", "name") != "":
-			return ask("two").Elicit("step2", form("Step 2: What is your favorite color?", "color", "string")).ToolResult(), ""
+			next := form("Step 2: What is your favorite color?", "color", "string")
+			return ask("two").Elicit("step2", next).ToolResult(), ""
 		case state == "two" && given(in, "step2", "color") != "":
 			return nil, "All rounds are over"
 		}
 		return ask("one").Elicit("step1", form("Step 1: What is your name?", "name", "string")).ToolResult(), ""
 	})
-	rounds("capabilities", func(ctx context.Context, _ string, in mcp.InputResponses) (*mcp.CallToolResult, string) {
+	rounds("capabilities", func(ctx context.Context, _ string, in mcp.InputResponses) (*toolResult, string) {
 		if len(in) > 0 {
 			return nil, "done"
 		}
@@ -371,7 +380,8 @@ func (b *Bridge) addConformancePrompts() {
 			mcp.NewTextContent("Please process the embedded resource above."))
 	}, "resourceUri")
 	add("test_prompt_with_image", func(mcp.GetPromptRequest) *mcp.GetPromptResult {
-		return says(mcp.NewImageContent(testImage, "image/png"), mcp.NewTextContent("Please analyze the image above."))
+		return says(mcp.NewImageContent(testImage, "image/png"),
+			mcp.NewTextContent("Please analyze the image above."))
 	})
 	add("test_input_required_result_prompt", func(r mcp.GetPromptRequest) *mcp.GetPromptResult {
 		if said := given(r.Params.InputResponses, "user_context", "context"); said != "" {

@@ -112,6 +112,14 @@ func (r *Request) Principal() string {
 	return r.conn.Principal
 }
 
+// Session returns what the log names the request's client by, or nothing.
+func (r *Request) Session() string {
+	if r == nil {
+		return ""
+	}
+	return r.conn.Session
+}
+
 // Text returns the whole message.
 func (r *Request) Text() []byte { return r.rpc.Raw }
 

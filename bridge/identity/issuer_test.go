@@ -242,8 +242,14 @@ func TestRotation(t *testing.T) {
 		if synctest.Wait(); f.asked.Load() != 3 {
 			t.Errorf("with an old key the issuer was asked %d times", f.asked.Load())
 		}
+		time.Sleep(keysFor)
+		i.keys.turn <- struct{}{} // another request asks for new ones
+		if err := verify(two); err != nil || f.asked.Load() != 3 {
+			t.Errorf("meanwhile: %v; asked %d times", err, f.asked.Load())
+		}
+		<-i.keys.turn
 		f.down.Store(true)
-		time.Sleep(staleFor - time.Minute)
+		time.Sleep(staleFor - keysFor - time.Minute)
 		if err := verify(two); err != nil {
 			t.Errorf("while the issuer is away: %v", err)
 		}

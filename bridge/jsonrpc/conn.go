@@ -277,9 +277,9 @@ type exchange struct {
 func (c *Conn) exchange() exchange { return exchange{c.ctx, c.carrier, nil} }
 
 // Deliver handles one message of the peer, or a batch, as Receive does, in the order of the calls.
-// The answer, and what else belongs to its requests, goes to out, whose Post must not block. The end
-// of ctx cancels the requests. Deliver doesn't wait for them: over is closed once nothing goes to
-// out any more.
+// The answer, and what else belongs to its requests, goes to out, whose Post must not block. The
+// end of ctx cancels the requests. Deliver doesn't wait for them: over is closed once nothing goes
+// to out any more.
 func (c *Conn) Deliver(ctx context.Context, text []byte, out Carrier) (over <-chan struct{}) {
 	ended := make(chan struct{})
 	if !c.begin() {

@@ -116,7 +116,8 @@ func TestSlowBody(t *testing.T) {
 func TestStoppedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
-		s, p, end := bubble(t, func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		s, p, end := bubble(t, func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			if r.Code != "talk" {
 				return echo(ctx, r, h)
 			}
@@ -135,7 +136,8 @@ func TestStoppedReader(t *testing.T) {
 		c := p.dial()
 		body := run(1, "talk", metaOf(`"progressToken":1,`))
 		headers := "Content-Type: application/json\r\n" + strings.Join(standard("tools/call", "run_python"), "\r\n")
-		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Length: %d\r\n\r\n%s", headers, len(body), body)
+		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Length: %d\r\n\r\n%s",
+			headers, len(body), body)
 		status, got, _ := s.post(run(1, "echo", metaOf("")), standard("tools/call", "run_python")...)
 		if status != 200 || !strings.Contains(got[0].text(), "echo") {
 			t.Errorf("another client: %d %+v", status, got)
@@ -197,7 +199,8 @@ func TestIdle(t *testing.T) {
 // TestQuietCall: a call that says nothing for long has a stream with an id to go on after.
 func TestQuietCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _, end := bubble(t, func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+		s, _, end := bubble(t, func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result,
+			error) {
 			time.Sleep(20 * time.Second) // of the bubble
 			return echo(ctx, r, h)
 		})
@@ -331,7 +334,8 @@ func TestForeignPages(t *testing.T) {
 			}
 		}
 	}
-	r := s.do(t.Context(), "OPTIONS", "", "Origin: https://app.example", "Access-Control-Request-Headers: mcp-session-id")
+	r := s.do(t.Context(), "OPTIONS", "", "Origin: https://app.example",
+		"Access-Control-Request-Headers: mcp-session-id")
 	if r.StatusCode != 204 || r.Header.Get("Access-Control-Allow-Headers") != "mcp-session-id" {
 		t.Errorf("a question before a call: %d %v", r.StatusCode, r.Header)
 	}
@@ -402,8 +406,8 @@ func TestLargeRequests(t *testing.T) {
 	}
 }
 
-// TestManyStreams: a client that opens 1,000 streams gets those that the limit allows; another one is
-// served, and what was taken is given back.
+// TestManyStreams: a client that opens 1,000 streams gets those that the limit allows; another one
+// is served, and what was taken is given back.
 func TestManyStreams(t *testing.T) {
 	s := serve(t, echo, users)
 	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":` +

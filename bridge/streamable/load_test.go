@@ -38,7 +38,8 @@ func TestNoMix(t *testing.T) {
 	all.Wait()
 }
 
-// TestProgressComesFirst: of 1,000 calls each has its progress before its answer, and nothing after.
+// TestProgressComesFirst: of 1,000 calls each has its progress before its answer, and nothing
+// after.
 func TestProgressComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, end := bubble(t, func(_ context.Context, r sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {

@@ -80,7 +80,7 @@ func (h *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		{"requests_in_progress", "gauge", "Requests of MCP that are worked on.", int64(calls)},
 		{"streams", "gauge", "Streams that GET has opened.", h.counts.streams.Load()},
 		{"principals", "gauge", "Principals with a session or a request.", int64(principals)},
-		{"kept_bytes", "gauge", "Bytes of messages that are kept for clients to go on after.", h.counts.kept.Load()},
+		{"kept_bytes", "gauge", "Bytes of messages that are kept for later streams.", h.counts.kept.Load()},
 		{"draining", "gauge", "Whether no new calls are taken.", int64(draining)},
 	} {
 		fmt.Fprintf(w, "# HELP mcp_bridge_http_%s %s\n# TYPE mcp_bridge_http_%s %s\nmcp_bridge_http_%s %d\n",

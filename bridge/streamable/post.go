@@ -98,8 +98,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, ok 
 
 func tooLarge(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
-	refuse(w, http.StatusRequestEntityTooLarge,
-		fmt.Sprintf("the message is longer than %d bytes, which is the limit; send less at a time", client.MaxMessage))
+	refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf(
+		"the message is longer than %d bytes, which is the limit; send less at a time", client.MaxMessage))
 }
 
 // exchange is a POST and what answers it.

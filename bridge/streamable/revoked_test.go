@@ -33,7 +33,7 @@ func TestRevoked(t *testing.T) {
 		session := s.initialize(latest, `{}`, "X-Who: alice")
 		ended := make(chan struct{}, 2)
 		call := append(standard("tools/call", "run_python"), "X-Who: alice")
-		for _, r := range []*http.Response{
+		for _, r := range []*answer{
 			s.do(t.Context(), http.MethodGet, "", session...),
 			s.do(t.Context(), http.MethodPost, run(1, "x", metaOf("")), call...),
 		} {

@@ -255,7 +255,8 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, principal st
 	}
 	s := h.find(id, principal)
 	if s == nil {
-		refuseWith(w, http.StatusNotFound, codeNoSession, nil, "there is no such session: begin another with initialize")
+		refuseWith(w, http.StatusNotFound, codeNoSession, nil,
+			"there is no such session: begin another with initialize")
 	}
 	return s
 }

@@ -131,8 +131,8 @@ func TestForeignSession(t *testing.T) {
 	}
 	// Nor do requests without a session.
 	for _, token := range []string{"Authorization: Bearer alice", "Authorization: Bearer bob"} {
-		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"_meta":`+metaOf("")+`}}`,
-			append(standard("notifications/cancelled", ""), token)...)
+		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"_meta":`+
+			metaOf("")+`}}`, append(standard("notifications/cancelled", ""), token)...)
 		status, got, _ := s.post(run(1, "echo", metaOf("")), append(standard("tools/call", "run_python"), token)...)
 		if status != 200 || !strings.Contains(got[0].text(), "echo") {
 			t.Errorf("the same id: %d %+v", status, got)
@@ -191,7 +191,8 @@ func TestDelete(t *testing.T) {
 		t.Errorf("the stream has %+v", got)
 	}
 	for _, method := range []string{"DELETE", "GET", "POST"} {
-		if r := s.do(t.Context(), method, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, session...); r.StatusCode != 404 {
+		r := s.do(t.Context(), method, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, session...)
+		if r.StatusCode != 404 {
 			t.Errorf("%s afterwards: %d", method, r.StatusCode)
 		}
 	}
@@ -225,7 +226,8 @@ func TestDisconnect(t *testing.T) {
 	arrives(t, gone)
 	arrives(t, code.over) // of one of both
 	code.done <- struct{}{}
-	if status, got, _ := s.post(run(2, "echo", ""), session...); status != 200 || !strings.Contains(got[0].text(), "echo") {
+	status, got, _ := s.post(run(2, "echo", ""), session...)
+	if status != 200 || !strings.Contains(got[0].text(), "echo") {
 		t.Errorf("afterwards: %d %+v", status, got)
 	}
 	for len(code.done) > 0 {
@@ -237,8 +239,8 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-// TestResume: the answer to a call whose POST was lost comes on a later stream, once its events have
-// ids, and no event comes twice.
+// TestResume: the answer to a call whose POST was lost comes on a later stream, once its events
+// have ids, and no event comes twice.
 func TestResume(t *testing.T) {
 	code := newHanging()
 	s := serve(t, func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
@@ -254,7 +256,8 @@ func TestResume(t *testing.T) {
 		t.Fatalf("got %+v", first)
 	}
 	hangUp()
-	later := eventsOf(t, s.do(t.Context(), "GET", "", append([]string{"Last-Event-ID: " + first.event}, session...)...))
+	resumed := append([]string{"Last-Event-ID: " + first.event}, session...)
+	later := eventsOf(t, s.do(t.Context(), "GET", "", resumed...))
 	code.done <- struct{}{}
 	seen := map[string]bool{first.event: true}
 	for {
@@ -274,7 +277,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	// It can be had again, and what isn't there is told.
-	again := all(t, s.do(t.Context(), "GET", "", append([]string{"Last-Event-ID: " + first.event}, session...)...))
+	again := all(t, s.do(t.Context(), "GET", "", resumed...))
 	if len(again) == 0 || string(again[len(again)-1].ID) != "1" {
 		t.Errorf("again: %+v", again)
 	}
@@ -329,20 +332,25 @@ func TestHeaders(t *testing.T) {
 	session := s.initialize(latest, `{}`)
 	list := `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`
 	call := run(3, "echo", metaOf(""))
+	with := func(header string) []string { return append([]string{header}, session...) }
+	versioned := func(version string) []string {
+		return []string{"MCP-Protocol-Version: " + version, "Mcp-Method: tools/call", "Mcp-Name: run_python"}
+	}
 	for _, tc := range []struct {
 		name, method, body string
 		headers            []string
 		status, code       int
 	}{
 		{"well", "POST", list, session, 200, 0},
-		{"another type", "POST", list, append([]string{"Content-Type: text/plain"}, session...), 415, -32000},
-		{"no type", "POST", list, append([]string{"Content-Type: "}, session...), 415, -32000},
-		{"a charset", "POST", list, append([]string{"Content-Type: application/json; charset=utf-8"}, session...), 200, 0},
-		{"only JSON accepted", "POST", list, append([]string{"Accept: application/json"}, session...), 406, -32000},
-		{"only HTML accepted", "GET", "", append([]string{"Accept: text/html"}, session...), 406, -32000},
-		{"all accepted", "POST", list, append([]string{"Accept: */*"}, session...), 200, 0},
+		{"another type", "POST", list, with("Content-Type: text/plain"), 415, -32000},
+		{"no type", "POST", list, with("Content-Type: "), 415, -32000},
+		{"a charset", "POST", list, with("Content-Type: application/json; charset=utf-8"), 200, 0},
+		{"only JSON accepted", "POST", list, with("Accept: application/json"), 406, -32000},
+		{"only HTML accepted", "GET", "", with("Accept: text/html"), 406, -32000},
+		{"all accepted", "POST", list, with("Accept: */*"), 200, 0},
 		{"no session", "POST", list, nil, 400, -32000},
-		{"an unknown version", "POST", list, append([]string{"MCP-Protocol-Version: 2020-01-01"}, session[:1]...), 400, -32000},
+		{"an unknown version", "POST", list, append(session[:1:1], "MCP-Protocol-Version: 2020-01-01"),
+			400, -32000},
 		{"no version", "POST", list, session[:1], 200, 0},
 		{"no JSON", "POST", `{"jsonrpc"`, session, 400, -32700},
 		{"no JSON and no session", "POST", `{`, nil, 400, -32700},
@@ -355,9 +363,8 @@ func TestHeaders(t *testing.T) {
 		{"with a session", "POST", call, append(standard("tools/call", "run_python"), session[0]), 200, 0},
 		{"GET", "GET", "", standard("", ""), 405, -32000},
 		{"DELETE", "DELETE", "", standard("", ""), 405, -32000},
-		{"no header for the version", "POST", call, []string{"Mcp-Method: tools/call", "Mcp-Name: run_python"}, 400, -32020},
-		{"another version", "POST", call,
-			[]string{"MCP-Protocol-Version: " + latest, "Mcp-Method: tools/call", "Mcp-Name: run_python"}, 400, -32020},
+		{"no header for the version", "POST", call, versioned("")[1:], 400, -32020},
+		{"another version", "POST", call, versioned(latest), 400, -32020},
 		{"no version in the body", "POST", run(3, "echo", ""), standard("tools/call", "run_python"), 400, -32602},
 		{"another method", "POST", call, standard("tools/list", ""), 400, -32020},
 		{"no method", "POST", call, standard("", "run_python"), 400, -32020},
@@ -365,12 +372,14 @@ func TestHeaders(t *testing.T) {
 		{"no name", "POST", call, standard("tools/call", ""), 400, -32020},
 		{"a name in Base64", "POST", call, standard("tools/call", "=?base64?cnVuX3B5dGhvbg==?="), 200, 0},
 		{"to go on", "POST", call, append(standard("tools/call", "run_python"), "Last-Event-ID: 1-1"), 400, -32020},
-		{"a version to come", "POST", strings.ReplaceAll(call, modern, "2027-01-01"),
-			[]string{"MCP-Protocol-Version: 2027-01-01", "Mcp-Method: tools/call", "Mcp-Name: run_python"}, 400, -32022},
-		{"an unknown method", "POST", `{"jsonrpc":"2.0","id":3,"method":"no/such","params":{"_meta":` + metaOf("") + `}}`,
-			standard("no/such", ""), 404, -32601},
-		{"an unknown tool", "POST", strings.ReplaceAll(call, "run_python", "no"), standard("tools/call", "no"), 400, -32602},
-		{"listening without _meta", "POST", `{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen"}`, nil, 400, -32020},
+		{"a version to come", "POST", strings.ReplaceAll(call, modern, "2027-01-01"), versioned("2027-01-01"),
+			400, -32022},
+		{"an unknown method", "POST", strings.ReplaceAll(call, "tools/call", "no/such"), standard("no/such", ""),
+			404, -32601},
+		{"an unknown tool", "POST", strings.ReplaceAll(call, "run_python", "no"), standard("tools/call", "no"),
+			400, -32602},
+		{"listening without _meta", "POST", `{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen"}`, nil,
+			400, -32020},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := s.do(t.Context(), tc.method, tc.body, tc.headers...)
@@ -389,7 +398,8 @@ func TestHeaders(t *testing.T) {
 func TestInitializeFails(t *testing.T) {
 	s := serve(t, echo, nil)
 	for _, params := range []string{`[]`, `{"protocolVersion":5}`} {
-		status, got, header := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":%s}`, params))
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":%s}`, params)
+		status, got, header := s.post(body)
 		if header.Get("Mcp-Session-Id") != "" || len(got) != 1 || got[0].Error == nil {
 			t.Errorf("%s: %d %+v %v", params, status, got, header)
 		}

@@ -5,8 +5,8 @@
 // It is written here because mcp-go's server lets a client of 2026-07-28 cancel another one's call,
 // loses progress, accepts each Origin, and bounds neither bodies nor what it keeps of streams.
 //
-// All that a peer does is bounded: headers, bodies, the time for both, what is sent and not read, and
-// the streams, sessions and requests of each principal.
+// All that a peer does is bounded: headers, bodies, the time for both, what is sent and not read,
+// and the streams, sessions and requests of each principal.
 package streamable
 
 import (
@@ -36,6 +36,7 @@ const (
 	maxSessions  = 8192     // of all principals
 	maxOwned     = 1024     // sessions of a principal, of which the longest idle one makes room
 	maxInFlight  = 1024     // requests of a principal that aren't answered
+	maxStreams   = 2048     // and those that are answered with a stream apart from calls
 	maxKept      = 64 << 20 // bytes kept of all streams
 	maxKeptOwned = 8 << 20  // and of those of a session
 	maxOver      = 16       // streams of a session that are kept though they are over
@@ -106,6 +107,7 @@ type Handler struct {
 type owner struct {
 	sessions int
 	inFlight int
+	streams  int
 	shared   *session // of its clients that have no sessions; nil for none
 }
 
@@ -167,13 +169,13 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if !h.enter(principal) {
+	if !h.enter(principal, r.Method) {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusTooManyRequests, "too many requests of yours are not answered yet: send this one again "+
-			"when one of them has ended")
+		refuse(w, http.StatusTooManyRequests,
+			"too many requests of yours are not answered yet: send this one again when one of them has ended")
 		return
 	}
-	defer h.leave(principal)
+	defer h.leave(principal, r.Method)
 	switch {
 	case r.Method == http.MethodPost:
 		h.post(w, r, principal)
@@ -234,22 +236,32 @@ func (h *Handler) barred(r *http.Request, principal string) func() error {
 }
 
 // enter counts one more request of a principal, unless it has too many.
-func (h *Handler) enter(principal string) bool {
+func (h *Handler) enter(principal, method string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	o := h.owner(principal)
-	if o.inFlight >= maxInFlight {
+	count, most := h.owner(principal).count(method)
+	if *count >= most {
 		return false
 	}
-	o.inFlight++
+	*count++
 	return true
 }
 
-func (h *Handler) leave(principal string) {
+func (h *Handler) leave(principal, method string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.owners[principal].inFlight--
+	count, _ := h.owner(principal).count(method)
+	*count--
 	h.forget(principal)
+}
+
+// count returns where requests of a method are counted, and how many there may be. Streams, of
+// which each session has one, leave room for calls.
+func (o *owner) count(method string) (count *int, most int) {
+	if method == http.MethodGet {
+		return &o.streams, maxStreams
+	}
+	return &o.inFlight, maxInFlight
 }
 
 // owner returns what there is of a principal. It is called with mu held, as is forget.
@@ -263,7 +275,7 @@ func (h *Handler) owner(principal string) *owner {
 }
 
 func (h *Handler) forget(principal string) {
-	if o := h.owners[principal]; o != nil && o.sessions == 0 && o.inFlight == 0 && o.shared == nil {
+	if o := h.owners[principal]; o != nil && o.sessions == 0 && o.inFlight == 0 && o.streams == 0 && o.shared == nil {
 		delete(h.owners, principal)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,35 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
+
+// TestMain fails when a goroutine of the bridge is left.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if left := leaked(); code == 0 && left != "" {
+		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leaked gives goroutines that a moment hasn't ended: the last ones of a test may still be on their
+// way out.
+func leaked() (left string) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(
+		20 * time.Millisecond) {
+		buf := make([]byte, 1<<20)
+		left = ""
+		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "mcp-bridge/bridge") && !strings.Contains(g, "TestMain") {
+				left += g + "\n\n"
+			}
+		}
+		if left == "" {
+			return ""
+		}
+	}
+	return left
+}
 
 // runner runs what a test has for code.
 type runner func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
@@ -96,8 +127,15 @@ func (s *served) changeTools() {
 	s.bridge.Update(s.servers, nil)
 }
 
-// do sends a request with headers, each "Name: value". It is closed at the end of the test.
-func (s *served) do(ctx context.Context, method, body string, headers ...string) *http.Response {
+// answer is an HTTP response, which is closed at the end of the test.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+	Body       io.ReadCloser
+}
+
+// do sends a request with headers, each "Name: value".
+func (s *served) do(ctx context.Context, method, body string, headers ...string) *answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body))
 	if err != nil {
@@ -111,12 +149,12 @@ func (s *served) do(ctx context.Context, method, body string, headers ...string)
 			r.Host = value
 		}
 	}
-	answer, err := s.client.Do(r)
+	got, err := s.client.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { answer.Body.Close() })
-	return answer
+	s.t.Cleanup(func() { got.Body.Close() })
+	return &answer{got.StatusCode, got.Header, got.Body}
 }
 
 // post is do for a message, and returns all that comes.
@@ -156,7 +194,7 @@ type events struct {
 	last  string // id
 }
 
-func eventsOf(t testing.TB, r *http.Response) *events {
+func eventsOf(t testing.TB, r *answer) *events {
 	return &events{t: t, lines: bufio.NewReaderSize(r.Body, 1<<20)}
 }
 
@@ -184,7 +222,7 @@ func (e *events) next() (m message, ok bool) {
 }
 
 // all returns the messages of a response.
-func all(t testing.TB, r *http.Response) (messages []message) {
+func all(t testing.TB, r *answer) (messages []message) {
 	t.Helper()
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
 		for e := eventsOf(t, r); ; {
@@ -256,7 +294,8 @@ func TestCall(t *testing.T) {
 	for _, version := range []string{"2025-03-26", "2025-06-18", latest} {
 		session := s.initialize(version, `{}`)
 		status, got, header := s.post(run(7, "a\u2028b", ""), session...)
-		if status != 200 || len(got) != 1 || string(got[0].ID) != "7" || !strings.Contains(got[0].text(), "a\u2028b") ||
+		if status != 200 || len(got) != 1 || string(got[0].ID) != "7" ||
+			!strings.Contains(got[0].text(), "a\u2028b") ||
 			header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %+v", version, status, got)
 		}

@@ -235,3 +235,32 @@ func TestFollowPolicy(t *testing.T) {
 		t.Error("the tool isn't found without the file")
 	}
 }
+
+// TestFollowApprovedPolicy: a policy that was changed while code ran counts once the user has
+// approved it, in the bridge that runs.
+func TestFollowApprovedPolicy(t *testing.T) {
+	needEngine(t)
+	path := filepath.Join(t.TempDir(), "policy.toml")
+	must(t, os.WriteFile(path, []byte("[[rule]]\ntools = [\"shop.add\"]\nverdict = \"deny\"\n"), 0o600))
+	file := filepath.Join(t.TempDir(), "servers.json")
+	vars := []string{"MCP_BRIDGE_CONFIG=" + file, "MCP_BRIDGE_POLICY=" + path, "XDG_STATE_HOME=" + t.TempDir()}
+	f := follow(t, file, map[string]entry{"shop": shop(t)}, vars...)
+	add := func() string { return f.python("print(mcp_shop.add(a=2, b=2))", nil).Text }
+	if got := add(); !strings.Contains(got, "may be called, by rule") {
+		t.Fatalf("a call that is denied got %s", got)
+	}
+	must(t, os.WriteFile(path, []byte("default = \"allow\"\n"), 0o600))
+	f.says(t, "code may have written it")
+	if got := add(); !strings.Contains(got, "may be called, by rule") {
+		t.Errorf("before the policy is approved a call got %s", got)
+	}
+	cmd := with(command(t, nil, "policy", "approve", "--yes"), vars...)
+	cmd.Dir = filepath.Dir(file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f.says(t, "the policy has changed")
+	if got := add(); !strings.Contains(got, "4") || strings.Contains(got, "rule") {
+		t.Errorf("after the policy is approved a call got %s", got)
+	}
+}

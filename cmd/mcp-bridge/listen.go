@@ -26,20 +26,25 @@ type listener struct {
 }
 
 func (l *listener) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&l.addr, "http", "", "serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio; "+
-		"systemd for the socket that it hands over")
+	f.StringVar(&l.addr, "http", "",
+		"serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio; systemd for the socket "+
+			"that it hands over")
 	f.StringVar(&l.cert, "tls-cert", "", "`file` with the certificate to serve HTTPS with")
 	f.StringVar(&l.key, "tls-key", "", "`file` with its key")
 	f.BoolVar(&l.proxied, "behind-proxy", false, "a proxy in front has the TLS, and lets through what it should")
-	f.StringArrayVar(&l.hosts, "allow-host", nil, "`name` that clients may reach the bridge by, beside those of the address")
-	f.StringArrayVar(&l.origins, "allow-origin", nil, "`origin` of pages that may call, such as https://app.example.org")
+	f.StringArrayVar(&l.hosts, "allow-host", nil,
+		"`name` that clients may reach the bridge by, beside those of the address")
+	f.StringArrayVar(&l.origins, "allow-origin", nil,
+		"`origin` of pages that may call, such as https://app.example.org")
 	f.BoolVar(&l.metrics, "metrics", false, "serve /metrics, for Prometheus")
 }
 
 // check returns what is wrong with the flags.
 func (l *listener) check(f *pflag.FlagSet) error {
 	if l.addr == "" {
-		for _, name := range []string{"tls-cert", "tls-key", "behind-proxy", "allow-host", "allow-origin", "metrics"} {
+		for _, name := range []string{
+			"tls-cert", "tls-key", "behind-proxy", "allow-host", "allow-origin", "metrics",
+		} {
 			if f.Changed(name) {
 				return fmt.Errorf("--%s is for HTTP: give --http an address, such as 127.0.0.1:7878", name)
 			}
@@ -149,8 +154,8 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	if l.cert != "" {
 		scheme = "https"
 	}
-	p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the credentials " +
-		"that are configured for them")
+	p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the " +
+		"credentials that are configured for them")
 	p.log.Info("listening", "url", scheme+"://"+socket.Addr().String()+streamable.Path)
 	hosts := l.names()
 	if own, err := url.Parse(p.cfg.HTTPAudience); err == nil && own.Host != "" { // by which clients know it

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -117,8 +118,8 @@ func visit(t *testing.T, servers map[string]entry, args ...string) *visitor {
 	if v.url == "" {
 		t.Fatalf("it doesn't listen:\n%s", said.String())
 	}
-	_, header := v.post("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "test", "version": "0"}})
+	_, header := v.post("initialize", map[string]any{"protocolVersion": "2025-11-25",
+		"capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "0"}})
 	v.session = header.Get("Mcp-Session-Id")
 	return v
 }
@@ -185,7 +186,8 @@ func (v *visitor) get(path string) string {
 
 // python runs code and returns the result.
 func (v *visitor) python(code string) string {
-	answer, _ := v.post("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": code}})
+	answer, _ := v.post("tools/call",
+		map[string]any{"name": "run_python", "arguments": map[string]any{"code": code}})
 	return string(answer.Result)
 }
 
@@ -196,10 +198,12 @@ func TestListen(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", home+"/.config")
 	must(t, os.MkdirAll(home+"/.cursor", 0o700))
-	must(t, os.WriteFile(home+"/.cursor/mcp.json", []byte(`{"mcpServers":{"of-cursor":{"command":"true"}}}`), 0o600))
+	cursors := []byte(`{"mcpServers":{"of-cursor":{"command":"true"}}}`)
+	must(t, os.WriteFile(home+"/.cursor/mcp.json", cursors, 0o600))
 	v := visit(t, map[string]entry{"listed": shop(t)}, "--metrics")
 	answer, _ := v.post("tools/list", map[string]any{})
-	if tools := string(answer.Result); !strings.Contains(tools, "listed") || strings.Contains(tools, "of-cursor") {
+	tools := string(answer.Result)
+	if !strings.Contains(tools, "listed") || strings.Contains(tools, "of-cursor") {
 		t.Errorf("got %s", tools)
 	}
 	for path, want := range map[string]string{"/healthz": "ok", "/metrics": "mcp_bridge_http_sessions 1\n"} {
@@ -226,5 +230,46 @@ func TestListenOnEngine(t *testing.T) {
 	v.end()
 	if got := <-began; !strings.Contains(got, "to the end") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestListenKilled: of a bridge that is killed under load nothing is left, and the next one tells
+// its clients to begin another session.
+func TestListenKilled(t *testing.T) {
+	anyEngine(t)
+	v := visit(t, nil, "--metrics")
+	for id := range 2 {
+		go func() { // which gets no answer
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python",`+
+				`"arguments":{"code":"while True: pass"}}}`, id)
+			r, err := http.NewRequest(http.MethodPost, v.url, strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Mcp-Session-Id", v.session)
+			if response, err := http.DefaultClient.Do(r); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		}()
+	}
+	bridge := v.process
+	within(t, "both run", func() bool {
+		return strings.Contains(v.get("/metrics"), "mcp_bridge_http_requests_in_progress 2\n") &&
+			len(containersOf(t, []int{bridge.Pid})) >= 2
+	})
+	must(t, bridge.Kill())
+	v.process = nil
+	<-v.ended
+	withinTime(t, 30*time.Second, "no container is left", func() bool {
+		return len(containersOf(t, []int{bridge.Pid})) == 0
+	})
+	next := visit(t, nil)
+	next.session = v.session
+	if answer, _ := next.post("tools/list", map[string]any{}); answer.Error == nil ||
+		!strings.Contains(answer.Error.Message, "initialize") {
+		t.Errorf("an old session is answered with %+v", answer)
 	}
 }
