@@ -40,7 +40,8 @@ type Parking struct {
 	calls  map[string]*Dialogue // by state
 }
 
-// NewParking returns the Parking of a client that is told who it talks to, for most calls at a time.
+// NewParking returns the Parking of a client that is told who it talks to, for most calls at a
+// time.
 func NewParking(self mcp.Implementation, most int, log *slog.Logger) *Parking {
 	return &Parking{self: self, most: most, log: log, calls: map[string]*Dialogue{}}
 }

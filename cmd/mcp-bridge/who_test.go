@@ -189,8 +189,8 @@ func TestFirstToken(t *testing.T) {
 	}
 }
 
-// TestHeldOverHTTP: a server that is held when the bridge starts is used once it is approved, without
-// a restart.
+// TestHeldOverHTTP: a server that is held when the bridge starts is used once it is approved,
+// without a restart.
 func TestHeldOverHTTP(t *testing.T) {
 	state := t.TempDir()
 	record := filepath.Join(state, "mcp-bridge", "approved.json")
