@@ -23,6 +23,14 @@ func (a answers) Send(_ context.Context, m *jsonrpc.Message) error {
 
 func (a answers) Post(*jsonrpc.Message) bool { return true }
 
+// share opens a connection that clients of a principal share, until the end of the test.
+func share(t *testing.T, b *Bridge) *client.Conn {
+	t.Helper()
+	conn := b.Clients().OpenShared(t.Context(), "alice")
+	t.Cleanup(func() { conn.Close(context.Canceled) })
+	return conn
+}
+
 // deliver has one of the clients that share a connection run code, and returns where the answer
 // comes.
 func deliver(t *testing.T, conn *client.Conn, code string) answers {
@@ -58,8 +66,7 @@ func TestSharedClientsDiffer(t *testing.T) {
 			return printed("x"), nil
 		}}
 	})
-	conn := b.Clients().OpenShared(t.Context(), "alice")
-	defer conn.Close(context.Canceled)
+	conn := share(t, b)
 	one, two := deliver(t, conn, "1"), deliver(t, conn, "2")
 	first, second := <-seen, <-seen // both calls are under way
 	if first == second {
@@ -82,8 +89,7 @@ func TestSharedClientsDiffer(t *testing.T) {
 // being asked.
 func TestSharedParking(t *testing.T) {
 	var q questioning
-	conn := q.bridge(t, nil).Clients().OpenShared(t.Context(), "alice")
-	defer conn.Close(context.Canceled)
+	conn := share(t, q.bridge(t, nil))
 	for i := range maxParked + 1 {
 		if got := <-deliver(t, conn, "1"); !strings.Contains(got, `"requestState"`) {
 			t.Fatalf("call %d: %s", i+1, got)
