@@ -196,6 +196,9 @@ func (c *Conn) Close(why error) {
 	c.leave()
 }
 
+// Shared reports whether the Conn is of several clients.
+func (c *Conn) Shared() bool { return c.shared }
+
 // Gone reports whether the client's calls have been ended.
 func (c *Conn) Gone() bool { return c.rpc.Context().Err() != nil }
 

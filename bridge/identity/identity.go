@@ -39,10 +39,23 @@ func (r *Refusal) Error() string { return r.Message }
 type Authenticator struct {
 	Tokens *Tokens // nil: no tokens of the operator's are taken
 	Issuer *Issuer // nil: no JWTs are taken
+
+	// Before is the principal of all requests while there is no Issuer and there never was a file of
+	// Tokens; empty for none. Such requests aren't asked for a token.
+	Before string
+}
+
+// Asks reports whether requests must have a token. Once they must, that stays so, also where the
+// file of tokens goes. It is false for a nil a.
+func (a *Authenticator) Asks() bool {
+	return a != nil && (a.Issuer != nil || a.Before == "" || a.Tokens.Begun())
 }
 
 // Authenticate returns who sends a request. The error is a *Refusal. It reads the headers alone.
 func (a *Authenticator) Authenticate(r *http.Request) (principal string, err error) {
+	if !a.Asks() {
+		return a.Before, nil
+	}
 	token, bad := bearer(r.Header)
 	if bad != nil {
 		return "", a.refuse(http.StatusUnauthorized, bad.code, bad.text)
@@ -135,16 +148,22 @@ func (a *Authenticator) WellKnown() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "the metadata can only be read", http.StatusMethodNotAllowed)
-			return
-		}
 		h := w.Header()
-		h.Set("Content-Type", "application/json")
-		h.Set("Cache-Control", "max-age=3600")
 		h.Set("Access-Control-Allow-Origin", "*") // it is public, and clients in browsers look for it
-		_, _ = w.Write(body)
+		switch r.Method {
+		case http.MethodOptions:
+			h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+			h.Set("Access-Control-Allow-Headers", "*") // such as the protocol's version
+			h.Set("Access-Control-Max-Age", "3600")
+			w.WriteHeader(http.StatusNoContent)
+		case http.MethodGet, http.MethodHead:
+			h.Set("Content-Type", "application/json")
+			h.Set("Cache-Control", "max-age=3600")
+			_, _ = w.Write(body)
+		default:
+			h.Set("Allow", "GET, HEAD, OPTIONS")
+			http.Error(w, "the metadata can only be read", http.StatusMethodNotAllowed)
+		}
 	})
 }
 

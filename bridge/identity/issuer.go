@@ -45,6 +45,12 @@ type Issuer struct {
 
 // NewIssuer checks the configuration. It asks the issuer for nothing before the first token comes.
 func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
+	for _, text := range []string{cfg.URL, cfg.Audience} {
+		if u, err := url.Parse(text); err == nil && u.User != nil {
+			return nil, fmt.Errorf("the URL of %q holds a user: it is logged, and shown to clients; leave that out",
+				u.Host)
+		}
+	}
 	issuer, err := url.Parse(cfg.URL)
 	if err != nil || issuer.Host == "" || issuer.RawQuery != "" || issuer.Fragment != "" || !confidential(issuer) {
 		return nil, fmt.Errorf("%q is no issuer: it is an https URL without a query, as tokens name it in iss",

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
@@ -50,6 +51,7 @@ type Tokens struct {
 	path     string
 	reserved []string
 	log      *slog.Logger
+	begun    atomic.Bool // the file was seen to be there
 
 	mu   sync.Mutex
 	read fs.FileInfo // when the file was read last; nil if it wasn't there
@@ -77,10 +79,16 @@ func OpenTokens(path string, log *slog.Logger, reserved ...string) *Tokens {
 // Path returns the file.
 func (t *Tokens) Path() string { return t.path }
 
-// Exists reports whether the file is there, whatever it holds.
-func (t *Tokens) Exists() bool {
-	_, err := os.Lstat(t.path)
-	return err == nil
+// Begun reports whether the file is there, whatever it holds, or was so at an earlier call. One
+// that can't be looked for counts as there.
+func (t *Tokens) Begun() bool {
+	if t.begun.Load() {
+		return true
+	}
+	if _, err := os.Lstat(t.path); !errors.Is(err, fs.ErrNotExist) {
+		t.begun.Store(true)
+	}
+	return t.begun.Load()
 }
 
 // Find returns whose a token is. The error is ErrNoToken, or says why the file can't be used. It

@@ -30,7 +30,7 @@ func add(t *testing.T, tokens *Tokens, name string) string {
 
 func TestTokens(t *testing.T) {
 	tokens := openTokens(t)
-	if all, err := tokens.List(); err != nil || len(all) != 0 || tokens.Exists() {
+	if all, err := tokens.List(); err != nil || len(all) != 0 || tokens.Begun() {
 		t.Fatalf("before the first one: %v, %v", all, err)
 	}
 	alice, bob := add(t, tokens, "alice"), add(t, tokens, "bob")
@@ -64,7 +64,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("a revoked token is %q's, %v", name, err)
 		}
 	}
-	if !tokens.Exists() {
+	if !OpenTokens(tokens.Path(), nil).Begun() {
 		t.Error("the file went with the last token")
 	}
 	text, err := os.ReadFile(tokens.Path())
@@ -73,6 +73,30 @@ func TestTokens(t *testing.T) {
 	}
 	if info, err := os.Stat(tokens.Path()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+}
+
+// TestAsks: no token is asked for until there is a file of them, if that is so wanted; then one is,
+// also when the file is gone.
+func TestAsks(t *testing.T) {
+	tokens := openTokens(t)
+	a := &Authenticator{Tokens: tokens, Before: "local"}
+	if who, err := a.Authenticate(request()); err != nil || who != "local" || a.Asks() {
+		t.Errorf("before there is a file: %q, %v", who, err)
+	}
+	if (*Authenticator)(nil).Asks() || !(&Authenticator{Tokens: tokens}).Asks() {
+		t.Error("Asks without Before, or without anything, is wrong")
+	}
+	alice := add(t, tokens, "alice")
+	if who, err := a.Authenticate(request("Bearer " + alice)); err != nil || who != "alice" {
+		t.Errorf("with a token: %q, %v", who, err)
+	}
+	if err := os.Remove(tokens.Path()); err != nil {
+		t.Fatal(err)
+	}
+	var refused *Refusal
+	if who, err := a.Authenticate(request()); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
+		t.Errorf("once the file is gone: %q, %v", who, err)
 	}
 }
 

@@ -34,7 +34,7 @@ func (h *Handler) foreign(r *http.Request) string {
 		return fmt.Sprintf("the Host %.100q is none of those that are served: see --allow-host", r.Host)
 	}
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(h.cfg.Origins, origin) {
+	if origin == "" || slices.Contains(h.cfg.Origins, origin) || strings.HasPrefix(r.URL.Path, wellKnown) {
 		return ""
 	}
 	u, err := url.Parse(origin)

@@ -50,6 +50,10 @@ const (
 // Path is where MCP is served.
 const Path = "/mcp"
 
+// wellKnown is what stands before the paths of documents that are for all who read them, pages of
+// any Origin included.
+const wellKnown = "/.well-known/"
+
 // Config is what a Handler is made of.
 type Config struct {
 	Clients *client.Clients // required
@@ -128,7 +132,7 @@ func New(cfg Config) *Handler {
 	h.mux.HandleFunc(Path, h.serveMCP)
 	h.mux.HandleFunc("/healthz", h.serveHealth)
 	if cfg.WellKnown != nil {
-		h.mux.Handle("/.well-known/", cfg.WellKnown)
+		h.mux.Handle(wellKnown, cfg.WellKnown)
 	}
 	if cfg.Metrics {
 		h.mux.HandleFunc("/metrics", h.serveMetrics)

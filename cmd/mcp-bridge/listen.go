@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -16,8 +17,9 @@ import (
 
 // listener is what serve listens to over HTTP.
 type listener struct {
-	addr           string // host:port, or bySystemd; empty for stdio
-	cert, key      string // files
+	addr           string       // host:port, or bySystemd; empty for stdio
+	socket         net.Listener // that systemd has handed over; nil for none
+	cert, key      string       // files
 	proxied        bool
 	metrics        bool
 	hosts, origins []string
@@ -55,14 +57,41 @@ func (l *listener) check(f *pflag.FlagSet) error {
 	if (l.cert == "") != (l.key == "") {
 		return errors.New("--tls-cert and --tls-key belong together: give both")
 	}
-	for _, origin := range l.origins {
-		u, err := url.Parse(origin)
-		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
-			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as https://app.example.org",
-				origin)
+	for i, origin := range l.origins {
+		sent, ok := asSent(origin)
+		if !ok {
+			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as https://app.example.org, and "+
+				"in ASCII, as browsers send it", origin)
+		}
+		l.origins[i] = sent
+	}
+	for i, host := range l.hosts {
+		u, err := url.Parse("//" + host)
+		if err != nil || u.Host != host || u.Hostname() == "" || !ascii(host) {
+			return fmt.Errorf("--allow-host=%q: it must be a name, such as bridge.example.org, and in ASCII, as clients "+
+				"send it", host)
+		}
+		if port := u.Port(); port == "443" || port == "80" { // which clients leave out
+			l.hosts[i] = strings.TrimSuffix(host, ":"+port)
 		}
 	}
 	return nil
+}
+
+// asSent returns an origin as browsers write it: in small letters, without the port that is its
+// scheme's own.
+func asSent(origin string) (sent string, ok bool) {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Hostname() == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin) ||
+		strings.HasSuffix(origin, ":") || !ascii(origin) {
+		return "", false
+	}
+	own := map[string]string{"https": ":443", "http": ":80"}[u.Scheme]
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), own), true
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
 // open returns whether others than this machine's programs can reach the address.
@@ -104,20 +133,18 @@ func (l *listener) names() []string {
 
 // listen serves over HTTP until ctx ends.
 func (p *parts) listen(ctx context.Context, l *listener) error {
+	if p.cfg.UpstreamRoots != "none" {
+		return usageError{errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share servers, " +
+			"and one would have the directories of one client for all of them; leave it out")}
+	}
 	who, err := p.cfg.authenticator(p.log)
 	if err != nil {
 		return err
 	}
-	var socket net.Listener
-	if l.addr == bySystemd {
-		if socket, err = activated(); err != nil {
-			return usageError{err}
-		}
-		l.addr = socket.Addr().String()
-	}
-	if err := l.checkExposed(who != nil); err != nil {
+	if err := l.checkExposed(who.Asks()); err != nil {
 		return usageError{err}
 	}
+	socket := l.socket
 	if socket == nil {
 		if socket, err = net.Listen("tcp", l.addr); err != nil {
 			return fmt.Errorf("listening on %s: %w", l.addr, err)

@@ -90,12 +90,14 @@ func policyCmd(a *app) *cobra.Command {
 		},
 	}
 	grant.Flags().StringVar(&who, "who", bridge.Local, whoUsage)
+	var whose string
 	forget := &cobra.Command{
 		Use:   "forget SERVER.TOOL…",
 		Short: "Ask again about tools that you always allow; * stands for any characters, ? for one",
 		Args:  cobra.MinimumNArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.policyForget(args) },
+		RunE:  func(_ *cobra.Command, args []string) error { return a.policyForget(args, whose) },
 	}
+	forget.Flags().StringVar(&whose, "who", "", "the `principal` whose code is asked about again; default: all")
 	cmd.AddCommand(check, policyTestCmd(a), policyApproveCmd(a), list, grant, forget)
 	return cmd
 }
@@ -284,7 +286,8 @@ func (a *app) policyList() error {
 	return nil
 }
 
-func (a *app) policyForget(patterns []string) error {
+// policyForget removes the grants that patterns fit, of one principal or, for none, of all.
+func (a *app) policyForget(patterns []string, whose string) error {
 	kept, err := a.lasting()
 	if err != nil {
 		return err
@@ -295,6 +298,9 @@ func (a *app) policyForget(patterns []string) error {
 			return usageError{err}
 		}
 		n, err := kept.Forget(func(g policy.Grant) bool {
+			if whose != "" && whose != cmp.Or(g.Principal, bridge.Local) {
+				return false
+			}
 			return fits(policy.Tool{Server: g.Server, Name: g.Tool}) || g.Server+"."+g.Tool == pattern
 		})
 		if err != nil {

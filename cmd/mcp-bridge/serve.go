@@ -41,6 +41,14 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 	if l.addr != "" {
 		what = listening
 	}
+	if l.addr == bySystemd { // first of all: a program that is started before would have the socket too
+		var err error
+		if l.socket, err = activated(); err != nil {
+			return usageError{err}
+		}
+		defer l.socket.Close()
+		l.addr = l.socket.Addr().String()
+	}
 	return a.withParts(ctx, what, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful {
@@ -228,7 +236,7 @@ const variablesHelp = `
   MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT  time without use until a server is ended; the next call starts it
                                     again; 0 never (default 900)
   MCP_BRIDGE_UPSTREAM_ROOTS         directories that servers hear of when they ask: none, or client
-                                    for those that the client gives (default none)
+                                    for those that a client of stdio gives (default none)
   MCP_BRIDGE_ARTIFACTS              directory for the files that runs of serve hand over: a path, or
                                     none; default: mcp-bridge/artifacts in your data directory
   MCP_BRIDGE_INPUTS                 directories whose files calls may name, to be copied to their

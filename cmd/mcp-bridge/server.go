@@ -173,7 +173,7 @@ func (p *parts) admit(what purpose) {
 	p.trustPolicy(p.approvals)
 	p.catalog = p.approvals.Update(p.catalog)
 	switch {
-	case what != serving:
+	case !what.serves():
 		p.catalog = withoutHeld(p.catalog, p.approvals)
 	case len(p.approvals.HeldNames(p.catalog.Servers)) > 0:
 		p.approvals.Reach()
