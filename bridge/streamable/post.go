@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,6 +133,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, b *body) (ok bool
 	err := b.read(http.MaxBytesReader(w, r.Body, client.MaxMessage), length)
 	var long *http.MaxBytesError
 	switch {
+	case err == nil && len(bytes.TrimSpace(b.text)) == 0:
+		refuseWith(w, http.StatusBadRequest, jsonrpc.CodeParse, nil, "the body is empty: a POST brings a message")
 	case err == nil:
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // that the client goes is still seen
 		return true

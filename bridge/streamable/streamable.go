@@ -99,6 +99,7 @@ type Handler struct {
 	cancel context.CancelCauseFunc
 	counts counts
 	memory memory
+	turned refusals
 	ends   sync.WaitGroup // one for each session that isn't gone
 
 	mu       sync.Mutex
@@ -126,7 +127,7 @@ func New(cfg Config) *Handler {
 	}
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), drained: make(chan struct{}),
-		sessions: map[string]*session{}, owners: map[string]*owner{},
+		sessions: map[string]*session{}, owners: map[string]*owner{}, turned: refusals{log: cfg.Log},
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	h.mux.HandleFunc(Path, h.serveMCP)
@@ -137,6 +138,9 @@ func New(cfg Config) *Handler {
 	if cfg.Metrics {
 		h.mux.HandleFunc("/metrics", h.serveMetrics)
 	}
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotFound, "there is nothing here: MCP is served at "+Path)
+	})
 	return h
 }
 
@@ -150,6 +154,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if why := h.foreign(r); why != "" {
+		h.turned.add(r, http.StatusForbidden, why)
 		refuse(counted, http.StatusForbidden, why)
 		return
 	}
@@ -221,6 +226,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (principal strin
 	if refusal.WWWAuthenticate != "" {
 		w.Header().Set("WWW-Authenticate", refusal.WWWAuthenticate)
 	}
+	h.turned.add(r, refusal.Status, refusal.Message)
 	refuse(w, refusal.Status, refusal.Message)
 	return "", false
 }
