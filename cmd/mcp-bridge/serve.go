@@ -75,6 +75,12 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 			}
 		}
 		held := p.approvals.HeldNames(p.catalog.Servers)
+		defer context.AfterFunc(ctx, func() {
+			var by signalError
+			if errors.As(context.Cause(ctx), &by) {
+				p.log.Info("a signal ends the bridge", "signal", by.signal.String())
+			}
+		})()
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers)-len(held),
 			"not_used", unusedServers(p.catalog)+len(held))
 		if len(held) > 0 {
