@@ -68,6 +68,9 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 	return &Issuer{cfg: cfg, keys: newKeys(issuer, cfg.Log)}, nil
 }
 
+// URL returns the issuer's own.
+func (i *Issuer) URL() string { return i.cfg.URL }
+
 // metadataURL returns where the metadata of the bridge is.
 func (i *Issuer) metadataURL() string {
 	own, err := url.Parse(i.cfg.Audience)

@@ -45,6 +45,13 @@ func TestListener(t *testing.T) {
 		{flags: "--http=127.0.0.1:7878 --allow-host=https://bridge.example", want: "must be a name"},
 		{flags: "--http=127.0.0.1:7878 --allow-host=bridge.example/mcp", want: "must be a name"},
 		{flags: "--http=127.0.0.1:7878 --allow-host=bridge.example:8443 --allow-host=[::1]"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=*", want: "no patterns"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=*.team", want: "no patterns"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=a,b", want: "for more names give it again"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=under_score.team --allow-host=h --allow-host=192.0.2.1:80"},
+		{flags: "--http=unix:/run/x", want: "--http systemd"},
+		{flags: "--http=/run/x", want: "--http systemd"},
+		{flags: "--http=:7878", want: "token add NAME"},
 		{flags: "--http=:7878", want: "all who do could run code"},
 		{flags: "--http=0.0.0.0:7878", want: "all who do could run code"},
 		{flags: "--http=[::]:7878", want: "all who do could run code"},
@@ -68,6 +75,22 @@ func TestListener(t *testing.T) {
 		}
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.flags, err, tc.want)
+		}
+	}
+}
+
+// TestListenNetwork: an address of IPv4 is of IPv4 alone, and which ones stand for all is known.
+func TestListenNetwork(t *testing.T) {
+	for addr, want := range map[string]struct {
+		network  string
+		wildcard bool
+	}{
+		"0.0.0.0:1": {"tcp4", true}, "127.0.0.1:1": {"tcp4", false}, "[::]:1": {"tcp", true}, ":1": {"tcp", true},
+		"[::1]:1": {"tcp", false}, "localhost:1": {"tcp", false}, "/run/x": {"tcp", false},
+	} {
+		l := listener{addr: addr}
+		if l.network() != want.network || l.wildcard() != want.wildcard {
+			t.Errorf("%s: %s, %v", addr, l.network(), l.wildcard())
 		}
 	}
 }
@@ -107,7 +130,8 @@ func visit(t *testing.T, servers map[string]entry, args ...string) *visitor {
 	var said strings.Builder
 	for v.url == "" && lines.Scan() {
 		fmt.Fprintln(&said, lines.Text())
-		_, v.url, _ = strings.Cut(lines.Text(), "msg=listening url=")
+		_, said, _ := strings.Cut(lines.Text(), "msg=listening url=")
+		v.url, _, _ = strings.Cut(said, " ")
 	}
 	go func() {
 		for lines.Scan() {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
@@ -67,14 +68,34 @@ func (c config) authenticator(log *slog.Logger) (*identity.Authenticator, error)
 	return a, err
 }
 
+// letIn says who may connect, for a person.
+func letIn(a *identity.Authenticator) string {
+	switch {
+	case !a.Asks():
+		return "all programs of this machine"
+	case a.Issuer == nil:
+		return "who has a token of " + a.Tokens.Path()
+	case a.Tokens == nil:
+		return "who has a token of " + a.Issuer.URL()
+	}
+	return fmt.Sprintf("who has a token of %s, or of %s", a.Issuer.URL(), a.Tokens.Path())
+}
+
 // authenticate returns a's answers in the words of the transport; nil where there is nothing by
-// which clients could say who they are.
-func authenticate(a *identity.Authenticator) func(*http.Request) (string, error) {
+// which clients could say who they are. It logs that a begins to ask.
+func authenticate(a *identity.Authenticator, log *slog.Logger) func(*http.Request) (string, error) {
 	if a == nil {
 		return nil
 	}
+	var begins sync.Once
+	if a.Asks() {
+		begins.Do(func() {})
+	}
 	return func(r *http.Request) (string, error) {
 		principal, err := a.Authenticate(r)
+		if a.Asks() {
+			begins.Do(func() { log.Warn("a token was made: from now on each request needs one", "clients", letIn(a)) })
+		}
 		var refused *identity.Refusal
 		if errors.As(err, &refused) {
 			err = &streamable.Refusal{Status: refused.Status, WWWAuthenticate: refused.Challenge, Message: refused.Message}

@@ -134,7 +134,7 @@ func token(t *testing.T, vars []string, args ...string) string {
 func TestTokens(t *testing.T) {
 	vars := []string{"MCP_BRIDGE_HTTP_TOKENS=" + filepath.Join(t.TempDir(), "tokens")}
 	l := listen(t, with(command(t, nil), vars...))
-	if !strings.Contains(l.said(), "no token was made yet") {
+	if !strings.Contains(l.said(), "no token was made yet") || !strings.Contains(l.said(), "clients=\"who has a token") {
 		t.Errorf("the log is %s", l.said())
 	}
 	alice := token(t, vars, "add", "alice")
@@ -182,6 +182,12 @@ func TestFirstToken(t *testing.T) {
 	alice := token(t, vars, "add", "alice")
 	if with, without := status(alice), status(""); with != http.StatusOK || without != http.StatusUnauthorized {
 		t.Errorf("once there is a token: %d with it, %d without", with, without)
+	}
+	for _, want := range []string{`clients="all programs of this machine"`, "from now on each request needs one",
+		"a request was refused"} {
+		if strings.Count(l.said(), want) != 1 {
+			t.Errorf("not once in the log: %s: %s", want, l.said())
+		}
 	}
 	must(t, os.Remove(filepath.Join(state, "mcp-bridge", "http-tokens")))
 	if with, without := status(alice), status(""); with != http.StatusUnauthorized || without != http.StatusUnauthorized {
@@ -284,7 +290,10 @@ func TestExposed(t *testing.T) {
 			"would cross the network unencrypted"},
 		"one client's directories for all": {[]string{"MCP_BRIDGE_UPSTREAM_ROOTS=client"}, []string{"--http", loopback},
 			"clients share servers"},
-		"a taken address": {nil, []string{"--http", taken.Addr().String()}, "address already in use"},
+		"a taken address":         {nil, []string{"--http", taken.Addr().String()}, "perhaps another bridge"},
+		"a host that isn't there": {nil, []string{"--http", "no-such-host.invalid:1"}, "give an address of this machine"},
+		"no certificate": {nil, []string{"--http", loopback, "--tls-cert=/no", "--tls-key=/no"},
+			"--tls-key can't be used"},
 		"an exposed file": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + exposed(t)}, []string{"--http", loopback},
 			"others may read it"},
 		"half an issuer":    {inHTTP[:1], []string{"--http", loopback}, "set together"},
