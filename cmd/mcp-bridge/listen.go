@@ -236,7 +236,8 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	}
 	p.log.Info("listening", "url", scheme+"://"+socket.Addr().String()+streamable.Path, "clients", letIn(who))
 	if l.wildcard() && len(l.hosts) == 0 && p.cfg.HTTPAudience == "" {
-		p.log.Warn("requests from other machines get 403 until --allow-host says by which name they reach the bridge")
+		p.log.Warn("clients get 403 that reach the bridge by another name or address than those of loopback: add " +
+			"theirs with --allow-host")
 	}
 	hosts := l.names()
 	if own, err := url.Parse(p.cfg.HTTPAudience); err == nil && own.Host != "" { // by which clients know it
