@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
@@ -127,7 +128,7 @@ func (t *Tokens) List() ([]Token, error) {
 	t.all, t.err = t.load()
 	switch {
 	case t.err != nil:
-		t.log.Error("the file of tokens can't be used; no request with one is answered", "err", t.err)
+		t.log.Error("the file of tokens can't be used; no request with one is answered", text.Next(t.err)...)
 	case before != nil:
 		t.log.Info("the file of tokens can be used again", "tokens", len(t.all))
 	}
@@ -179,12 +180,12 @@ func (t *Tokens) load() ([]Token, error) {
 	case info.Size() > maxTokenFile:
 		return nil, bad(0, "revoke some tokens", "it is longer than %d bytes", maxTokenFile)
 	}
-	text, err := os.ReadFile(t.path)
+	content, err := os.ReadFile(t.path)
 	if err != nil {
 		return nil, bad(0, "give leave to read it", "%w", err)
 	}
 	var all []Token
-	for i, line := range strings.Split(string(text), "\n") {
+	for i, line := range strings.Split(string(content), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
@@ -300,13 +301,13 @@ func (t *Tokens) change(edit func([]Token) ([]Token, error)) error {
 	if all, err = edit(all); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	text.WriteString("# tokens of mcp-bridge, as hashes; made by: mcp-bridge token add NAME\n")
+	var content bytes.Buffer
+	content.WriteString("# tokens of mcp-bridge, as hashes; made by: mcp-bridge token add NAME\n")
 	for _, token := range all {
 		line := fmt.Sprintf("%s sha256:%x %s", token.Name, token.sum, token.Since)
-		text.WriteString(strings.TrimSpace(line) + "\n")
+		content.WriteString(strings.TrimSpace(line) + "\n")
 	}
-	if err := filelock.Replace(t.path, filepath.Base(t.path)+".new-*", text.Bytes()); err != nil {
+	if err := filelock.Replace(t.path, filepath.Base(t.path)+".new-*", content.Bytes()); err != nil {
 		return fmt.Errorf("writing the tokens: %w", err)
 	}
 	return nil

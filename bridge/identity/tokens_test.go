@@ -152,6 +152,9 @@ func TestExposedTokens(t *testing.T) {
 	if n := strings.Count(log.String(), "can't be used"); n != 10 { // twice in a line
 		t.Errorf("the log says it %d times:\n%s", n, &log)
 	}
+	if n := strings.Count(log.String(), `next="chmod `); n != 5 {
+		t.Errorf("the log names the next step %d times:\n%s", n, &log)
+	}
 	if err := os.Chmod(tokens.Path(), 0o600); err != nil {
 		t.Fatal(err)
 	}

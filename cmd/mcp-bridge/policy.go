@@ -45,7 +45,7 @@ func (a *app) lasting() (*approvals.Approvals, error) {
 // warnOfPolicy logs what a person should know of the policy before it is needed.
 func (p *parts) warnOfPolicy() {
 	if p.broken != nil {
-		p.log.Error("no code will be run", "err", p.broken)
+		p.log.Error("no code will be run", text.Next(p.broken)...)
 		return
 	}
 	for _, line := range p.policy.Unused(serverNames(p.catalog)) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -71,7 +72,8 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 		p.warnOfPolicy()
 		if name := p.cfg.Env; name != "" && name != environments.Base {
 			if err := p.environments().Check(name); err != nil {
-				p.log.Error("no code will be run but such as asks for packages", "setting", prefix+"_ENV", "err", err)
+				p.log.Error("no code will be run but such as asks for packages",
+					append(text.Next(err), "setting", prefix+"_ENV")...)
 			}
 		}
 		held := p.approvals.HeldNames(p.catalog.Servers)
