@@ -55,9 +55,22 @@ type Tokens struct {
 	begun    atomic.Bool // the file was seen to be there
 
 	mu   sync.Mutex
-	read fs.FileInfo // when the file was read last; nil if it wasn't there
+	read fileState // when the file was read last; the zero value if it wasn't there
 	all  []Token
 	err  error // why the file can't be used
+}
+
+// fileState is what tells whether a file is still as it was read.
+type fileState struct {
+	info      fs.FileInfo
+	changed   time.Time
+	untrusted string // who else could have written it, or could replace it; empty for no one
+}
+
+func (s fileState) same(o fileState) bool {
+	return s.info != nil && o.info != nil && os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() &&
+		s.info.ModTime().Equal(o.info.ModTime()) && s.info.Mode() == o.info.Mode() &&
+		s.changed.Equal(o.changed) && s.untrusted == o.untrusted
 }
 
 // A Token is what is known of one.
@@ -110,21 +123,24 @@ func (t *Tokens) Find(token string) (name string, err error) {
 }
 
 // List returns all tokens in the order of their names. The caller doesn't change the slice. A file
-// that isn't there has none.
+// that isn't there has none. Each call looks who could write to the file and to its directories.
 func (t *Tokens) List() ([]Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info, err := os.Stat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.read, t.all, t.err = nil, nil, nil
+		t.read, t.all, t.err = fileState{}, nil, nil
 		return nil, nil
 	}
-	if err == nil && t.read != nil && os.SameFile(info, t.read) && info.Size() == t.read.Size() &&
-		info.ModTime().Equal(t.read.ModTime()) && info.Mode() == t.read.Mode() {
+	now := fileState{info: info, changed: changed(t.path)}
+	if bad := trust.System().File(t.path); bad != nil {
+		now.untrusted = bad.Error()
+	}
+	if err == nil && now.same(t.read) {
 		return t.all, t.err
 	}
 	before := t.err
-	t.read = info
+	t.read = now
 	t.all, t.err = t.load()
 	switch {
 	case t.err != nil:
@@ -269,17 +285,41 @@ func (t *Tokens) Add(name string) (token string, err error) {
 	return token, nil
 }
 
+// A RevokeError says that a token couldn't be revoked, and is still good.
+type RevokeError struct {
+	Name, Path string
+	Err        error
+}
+
+func (e *RevokeError) Error() string {
+	return fmt.Sprintf("the token of %s isn't revoked and is still good: %v", e.Name, e.Err)
+}
+
+func (e *RevokeError) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *RevokeError) Hint() string {
+	return "make room, or give leave to write to " + filepath.Dir(e.Path) + ", and run the command again; until " +
+		"then end the bridges that take the token"
+}
+
 // Revoke removes a token. Bridges refuse it from their next request on. The error is ErrNoToken
-// where there is none of that name. The file stays when the last one goes, so that no bridge that
+// where there is none of that name, a *FileError where the file can't be used and no token in it is
+// good, else a *RevokeError. The file stays when the last one goes, so that no bridge that
 // asks for tokens stops to.
 func (t *Tokens) Revoke(name string) error {
-	return t.change(func(all []Token) ([]Token, error) {
+	err := t.change(func(all []Token) ([]Token, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(o Token) bool { return o.Name == name })
 		if len(left) == len(all) {
 			return nil, ErrNoToken
 		}
 		return left, nil
 	})
+	var unusable *FileError
+	if err == nil || errors.Is(err, ErrNoToken) || errors.As(err, &unusable) {
+		return err
+	}
+	return &RevokeError{Name: name, Path: t.path, Err: err}
 }
 
 // change replaces the file by one with other tokens.
