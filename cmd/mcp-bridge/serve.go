@@ -84,6 +84,10 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 				"code could have written them", "servers", held)
 		}
 		if what == listening {
+			if len(p.cfg.Config) == 0 {
+				p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers",
+					"next", "set it to a file that names servers, and start the bridge again")
+			}
 			defer p.follow(ctx)()
 			return p.listen(ctx, l)
 		}
@@ -158,6 +162,8 @@ func (p *parts) tell(known []discovery.Problem) {
 	for _, problem := range p.catalog.Problems {
 		switch {
 		case slices.Contains(known, problem):
+		case p.onlyListed && problem.Source.Scope != discovery.Listed: // it isn't used, right or wrong
+			p.log.Debug("not used", "problem", problem.String())
 		case problem.Server == "" && (problem.State == discovery.Broken || problem.State == discovery.Exposed):
 			p.log.Warn("a configuration file can't be used", "problem", problem.String())
 		default:
@@ -205,7 +211,8 @@ func (p *parts) search(what purpose) {
 		return
 	}
 	env := environment(p.cfg)
-	env.OnlyListed = what == listening // who connects isn't the user whose files the others are
+	p.onlyListed = what == listening // who connects isn't the user whose files the others are
+	env.OnlyListed = p.onlyListed
 	p.watcher = watch.New(discovery.Root(), env)
 	p.catalog = p.watcher.Catalog()
 }
