@@ -178,17 +178,12 @@ func (t *Tokens) load() ([]Token, error) {
 		return &FileError{Path: t.path, Line: line, Err: fmt.Errorf(format, a...), Fix: fix}
 	}
 	if err := trust.System().File(t.path); err != nil {
-		fix := "let no one else write to it"
-		var known *trust.Error
-		if errors.As(err, &known) {
-			fix = known.Hint()
-		}
-		return nil, bad(0, fix, "%w", err)
+		return nil, bad(0, t.untrustedFix(err), "%w", err)
 	}
 	info, err := os.Stat(t.path)
 	switch {
 	case err != nil:
-		return nil, bad(0, "give leave to read it", "%w", err)
+		return nil, bad(0, t.readable(), "%w", err)
 	case !info.Mode().IsRegular(): // opening a pipe would wait for its writer
 		return nil, bad(0, "name a file", "it is not a regular file")
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
@@ -198,7 +193,7 @@ func (t *Tokens) load() ([]Token, error) {
 	}
 	content, err := os.ReadFile(t.path)
 	if err != nil {
-		return nil, bad(0, "give leave to read it", "%w", err)
+		return nil, bad(0, t.readable(), "%w", err)
 	}
 	var all []Token
 	for i, line := range strings.Split(string(content), "\n") {
@@ -220,6 +215,23 @@ func (t *Tokens) load() ([]Token, error) {
 	}
 	slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// untrustedFix returns the next step after an error of trust.
+func (t *Tokens) untrustedFix(err error) string {
+	var known *trust.Error
+	switch {
+	case errors.As(err, &known):
+		return known.Hint()
+	case errors.Is(err, fs.ErrPermission):
+		return t.readable()
+	}
+	return "let no one else write to it"
+}
+
+// readable returns the next step where the file can't be read.
+func (t *Tokens) readable() string {
+	return "give the user that runs mcp-bridge leave to read " + t.path + " and to enter its directories"
 }
 
 // parse reads the fields of a line.

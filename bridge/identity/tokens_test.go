@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 func openTokens(t *testing.T) *Tokens {
@@ -232,6 +234,18 @@ func TestRevokeUnwritable(t *testing.T) {
 	}
 	if name, err := tokens.Find(token); name != "alice" || err != nil {
 		t.Errorf("the token is %q's, %v", name, err)
+	}
+}
+
+// TestUnreadableTokens: the next step after an error fits it.
+func TestUnreadableTokens(t *testing.T) {
+	tokens := OpenTokens("/root/tokens", nil)
+	if got := tokens.untrustedFix(&fs.PathError{Op: "lstat", Path: "/root/tokens", Err: fs.ErrPermission}); got !=
+		"give the user that runs mcp-bridge leave to read /root/tokens and to enter its directories" {
+		t.Error(got)
+	}
+	if got := tokens.untrustedFix(&trust.Error{Path: "/root", Why: "is open", Fix: "close it"}); got != "close it" {
+		t.Error(got)
 	}
 }
 
