@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -60,6 +61,9 @@ func (e *FileError) Hint() string {
 	var bad *trust.Error
 	if errors.As(e.Err, &bad) {
 		return bad.Hint()
+	}
+	if errors.Is(e.Err, fs.ErrPermission) {
+		return "give the user that runs mcp-bridge leave to read " + e.Path + " and to enter its directories"
 	}
 	return "correct the file that MCP_BRIDGE_POLICY names; mcp-bridge policy check lists all mistakes"
 }

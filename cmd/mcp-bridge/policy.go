@@ -45,7 +45,7 @@ func (a *app) lasting() (*approvals.Approvals, error) {
 // warnOfPolicy logs what a person should know of the policy before it is needed.
 func (p *parts) warnOfPolicy() {
 	if p.broken != nil {
-		p.log.Error("no code will be run", "err", p.broken)
+		p.log.Error("no code will be run", text.Next(p.broken)...)
 		return
 	}
 	for _, line := range p.policy.Unused(serverNames(p.catalog)) {
@@ -204,15 +204,20 @@ func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	if p.grants() == nil {
 		return errNoPlace
 	}
-	if err := p.approvals.Grant(p.grant(s, tool)); err != nil {
+	granted := p.grant(s, tool)
+	if err := p.approvals.Grant(granted); err != nil {
 		return fmt.Errorf("keeping that it is allowed: %w", err)
 	}
 	where := ""
 	if s.StartedHere() {
 		where = " and started in this directory"
 	}
-	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; "+
-		"a policy that denies it still does\n", tool, s.Name, where)
+	who := ""
+	if granted.Principal != "" {
+		who = fmt.Sprintf(" by code of %q", granted.Principal)
+	}
+	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called%s without asking; "+
+		"a policy that denies it still does\n", tool, s.Name, where, who)
 	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}

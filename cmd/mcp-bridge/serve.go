@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -71,7 +72,8 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 		p.warnOfPolicy()
 		if name := p.cfg.Env; name != "" && name != environments.Base {
 			if err := p.environments().Check(name); err != nil {
-				p.log.Error("no code will be run but such as asks for packages", "setting", prefix+"_ENV", "err", err)
+				p.log.Error("no code will be run but such as asks for packages",
+					append(text.Next(err), "setting", prefix+"_ENV")...)
 			}
 		}
 		held := p.approvals.HeldNames(p.catalog.Servers)
@@ -88,6 +90,10 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 				"code could have written them", "servers", held)
 		}
 		if what == listening {
+			if len(p.cfg.Config) == 0 {
+				p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers",
+					"next", "set it to a file that names servers, and start the bridge again")
+			}
 			defer p.follow(ctx)()
 			return p.listen(ctx, l)
 		}
@@ -162,6 +168,8 @@ func (p *parts) tell(known []discovery.Problem) {
 	for _, problem := range p.catalog.Problems {
 		switch {
 		case slices.Contains(known, problem):
+		case p.onlyListed && problem.Source.Scope != discovery.Listed: // it isn't used, right or wrong
+			p.log.Debug("not used", "problem", problem.String())
 		case problem.Server == "" && (problem.State == discovery.Broken || problem.State == discovery.Exposed):
 			p.log.Warn("a configuration file can't be used", "problem", problem.String())
 		default:
@@ -209,7 +217,8 @@ func (p *parts) search(what purpose) {
 		return
 	}
 	env := environment(p.cfg)
-	env.OnlyListed = what == listening // who connects isn't the user whose files the others are
+	p.onlyListed = what == listening // who connects isn't the user whose files the others are
+	env.OnlyListed = p.onlyListed
 	p.watcher = watch.New(discovery.Root(), env)
 	p.catalog = p.watcher.Catalog()
 }

@@ -316,6 +316,27 @@ func exposed(t *testing.T) string {
 	return path
 }
 
+// TestOthersFiles: over HTTP the log doesn't warn of the files of hosts, which aren't used there, but
+// says that none are where MCP_BRIDGE_CONFIG names none, and warns of a broken one that it names.
+func TestOthersFiles(t *testing.T) {
+	home := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(home, ".claude"), 0o700))
+	for _, name := range []string{".claude.json", ".claude/settings.json", "listed.json"} {
+		must(t, os.WriteFile(filepath.Join(home, name), []byte("{"), 0o600))
+	}
+	vars := inHome(home)
+	const broken, none = "a configuration file can't be used", "MCP_BRIDGE_CONFIG is not set, so code has no servers"
+	log := listen(t, with(command(t, nil), vars...)).said()
+	if strings.Contains(log, broken) || !strings.Contains(log, none) {
+		t.Errorf("without MCP_BRIDGE_CONFIG the log is %s", log)
+	}
+	vars = append(vars, "MCP_BRIDGE_CONFIG="+filepath.Join(home, "listed.json"))
+	log = listen(t, with(command(t, nil), vars...)).said()
+	if strings.Count(log, broken) != 1 || strings.Contains(log, none) {
+		t.Errorf("with MCP_BRIDGE_CONFIG the log is %s", log)
+	}
+}
+
 // TestTeamOnEngine has two principals run code in real containers: each reads its own runs alone,
 // has a server that keeps state for itself, and stands in the audit.
 func TestTeamOnEngine(t *testing.T) {
