@@ -47,7 +47,7 @@ func TestExposedFile(t *testing.T) {
 	}
 }
 
-// TestUnreadable: the next step after a file that can't be read is to make it so, not to correct it.
+// TestUnreadable: the next step for a file that can't be read is to give leave, not to correct it.
 func TestUnreadable(t *testing.T) {
 	bad := &FileError{Path: "/p.toml", Err: syscall.EACCES}
 	if got := bad.Hint(); !strings.Contains(got, "leave to read /p.toml") || strings.Contains(got, "correct") {

@@ -316,8 +316,8 @@ func exposed(t *testing.T) string {
 	return path
 }
 
-// TestOthersFiles: over HTTP the log doesn't warn of the files of hosts, which aren't used there, but
-// says that none are where MCP_BRIDGE_CONFIG names none, and warns of a broken one that it names.
+// TestOthersFiles: over HTTP the log warns of no file of a host, since those aren't used there. It
+// says so where MCP_BRIDGE_CONFIG names no files, and warns of a broken one that it names.
 func TestOthersFiles(t *testing.T) {
 	home := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(home, ".claude"), 0o700))
