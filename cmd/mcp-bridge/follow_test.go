@@ -130,7 +130,6 @@ func TestFollow(t *testing.T) {
 	}
 	f.save(t, `{"mcpServers": {"first": {"command": "one", "env": {"TOKEN": "hunter2`)
 	f.says(t, "what it held before counts")
-	f.says(t, `next="correct the file that MCP_BRIDGE_POLICY names`)
 	if got := f.named(); got != "first, second" {
 		t.Errorf("while the file is broken there are %q", got)
 	}
