@@ -72,7 +72,9 @@ func (h *served) close() error {
 }
 
 // post sends a message of a session, none if that is empty, and returns the answer and its session.
-func (h *served) post(ctx context.Context, session, method string, params any) (json.RawMessage, string, error) {
+func (h *served) post(
+	ctx context.Context, session, method string, params any,
+) (json.RawMessage, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})

@@ -1,6 +1,6 @@
 // Package identity finds out who sends an HTTP request: by a token that the bridge's operator has
 // made (Tokens), or by a JWT of an issuer that the operator trusts (Issuer). The bridge only checks
-// what it is given: it is a resource server, logs nobody in and forwards no token.
+// what it is given: it is a resource server, has no login and forwards no token.
 //
 // A request's sender is a principal. The name in a token file is one as it stands; the subject of a
 // JWT has a prefix, which no name in a file can have, so that the two never mean each other.
@@ -65,7 +65,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (principal string, err err
 		switch {
 		case errors.Is(err, ErrNoToken):
 			return "", a.refuse(http.StatusUnauthorized, "invalid_token",
-				"the token is none of this bridge's: it was revoked, or belongs to another bridge")
+				"the token isn't one of this bridge's: it was revoked, or belongs to another bridge")
 		case err != nil:
 			return "", &Refusal{Status: http.StatusServiceUnavailable,
 				Message: "this bridge can't read its tokens now; its log says why"}
@@ -73,7 +73,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (principal string, err err
 		return name, nil
 	}
 	if a.Issuer == nil {
-		return "", a.refuse(http.StatusUnauthorized, "invalid_token", "the token is none of this bridge's")
+		return "", a.refuse(http.StatusUnauthorized, "invalid_token", "the token isn't one of this bridge's")
 	}
 	subject, err := a.Issuer.Verify(r.Context(), token)
 	var unavailable *UnavailableError
@@ -124,7 +124,7 @@ func bearer(h http.Header) (string, *bearerError) {
 	return token, nil
 }
 
-// notOfToken reports whether a character is none of a bearer token (RFC 6750, section 2.1).
+// notOfToken reports whether a bearer token can't have a character (RFC 6750, section 2.1).
 func notOfToken(c rune) bool {
 	return (c < 'a' || 'z' < c) && (c < 'A' || 'Z' < c) && (c < '0' || '9' < c) &&
 		!strings.ContainsRune("-._~+/=", c)

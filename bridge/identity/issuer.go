@@ -52,7 +52,8 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 		}
 	}
 	issuer, err := url.Parse(cfg.URL)
-	if err != nil || issuer.Host == "" || issuer.RawQuery != "" || issuer.Fragment != "" || !confidential(issuer) {
+	if err != nil || issuer.Host == "" || issuer.RawQuery != "" || issuer.Fragment != "" ||
+		!confidential(issuer) {
 		return nil, fmt.Errorf("%q is no issuer: it is an https URL without a query, as tokens name it in iss",
 			cfg.URL)
 	}
@@ -100,7 +101,7 @@ func (i *Issuer) Verify(ctx context.Context, token string) (subject string, err 
 	}
 	var claims jwt.Claims
 	if err := parsed.Claims(key.Key, &claims); err != nil {
-		return "", errToken("its signature is none of its issuer's")
+		return "", errToken("its signature isn't its issuer's")
 	}
 	switch err := claims.ValidateWithLeeway(i.expected(), leeway); {
 	case errors.Is(err, jwt.ErrInvalidIssuer):

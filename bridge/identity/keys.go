@@ -201,7 +201,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	var all []jose.JSONWebKey
 	for _, raw := range set.Keys[:min(len(set.Keys), maxKeys)] {
 		var key jose.JSONWebKey // of a kind that isn't known, perhaps
-		if json.Unmarshal(raw, &key) == nil && key.Valid() && key.IsPublic() && (key.Use == "" || key.Use == "sig") {
+		if json.Unmarshal(raw, &key) == nil && key.Valid() && key.IsPublic() &&
+			(key.Use == "" || key.Use == "sig") {
 			all = append(all, key)
 		}
 	}

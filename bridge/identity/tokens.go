@@ -172,7 +172,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // Hint names the next step for a person.
 func (e *FileError) Hint() string { return e.Fix }
 
-// load reads the file, if nobody else could have written or read it. It is called with mu held.
+// load reads the file, unless others could have written or read it. It is called with mu held.
 func (t *Tokens) load() ([]Token, error) {
 	bad := func(line int, fix, format string, a ...any) error {
 		return &FileError{Path: t.path, Line: line, Err: fmt.Errorf(format, a...), Fix: fix}
@@ -264,7 +264,8 @@ func (e *NameError) Error() string { return e.why }
 func (t *Tokens) checkName(name string) error {
 	switch {
 	case !tokenName.MatchString(name):
-		return &NameError{fmt.Sprintf("%.80q can't name a token: a name is letters, digits and . _ @ -, at most 64, "+
+		return &NameError{fmt.Sprintf("%.80q can't name a token: a name is letters, digits and . _ @ -, "+
+			"at most 64, "+
 			"and begins with a letter or a digit", name)}
 	case slices.Contains(t.reserved, name):
 		return &NameError{fmt.Sprintf("the name %s is taken: it means who uses this machine", name)}
@@ -311,12 +312,13 @@ func (e *RevokeError) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *RevokeError) Hint() string {
-	return "make room, or give leave to write to " + filepath.Dir(e.Path) + ", and run the command again; until " +
+	return "make room, or give leave to write to " + filepath.Dir(e.Path) +
+		", and run the command again; until " +
 		"then end the bridges that take the token"
 }
 
 // Revoke removes a token. Bridges refuse it from their next request on. The error is ErrNoToken
-// where there is none of that name, a *FileError where the file can't be used and no token in it is
+// where no token has that name, a *FileError where the file can't be used and no token in it is
 // good, else a *RevokeError. The file stays when the last one goes, so that no bridge that
 // asks for tokens stops to.
 func (t *Tokens) Revoke(name string) error {

@@ -31,7 +31,7 @@ var Loopback = []string{"localhost", "127.0.0.1", "::1"}
 // had the browser send it.
 func (h *Handler) foreign(r *http.Request) string {
 	if !listed(h.cfg.Hosts, r.Host) {
-		return fmt.Sprintf("the Host %.100q is none of those that are served: see --allow-host", r.Host)
+		return fmt.Sprintf("the Host %.100q isn't served: see --allow-host", r.Host)
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(h.cfg.Origins, origin) || strings.HasPrefix(r.URL.Path, wellKnown) {

@@ -32,6 +32,7 @@ func (l *refusals) add(r *http.Request, status int, why string) {
 		return
 	}
 	l.logged++
-	l.log.Warn("a request was refused", "status", status, "why", why, "peer", r.RemoteAddr, "not_logged", l.silent)
+	l.log.Warn("a request was refused", "status", status, "why", why, "peer", r.RemoteAddr,
+		"not_logged", l.silent)
 	l.silent = 0
 }

@@ -56,7 +56,8 @@ func (l *listener) check(f *pflag.FlagSet) error {
 		return nil
 	}
 	if strings.HasPrefix(l.addr, "unix:") || strings.HasPrefix(l.addr, "/") {
-		return fmt.Errorf("--http=%q: a Unix socket is served where systemd hands it over alone: --http systemd", l.addr)
+		return fmt.Errorf("--http=%q: a Unix socket is served only where systemd hands it over: --http systemd",
+			l.addr)
 	}
 	if _, _, err := net.SplitHostPort(l.addr); err != nil && l.addr != bySystemd {
 		return fmt.Errorf("--http=%q: it must be an address with a port, such as 127.0.0.1:7878", l.addr)

@@ -90,7 +90,7 @@ func (signalError) Is(target error) bool { return target == context.Canceled }
 // errInterrupt is the cause of a context that SIGINT has ended.
 var errInterrupt = signalError{os.Interrupt}
 
-// ending returns the signals that end the program. A hang-up is none where it is ignored, as by
+// ending returns the signals that end the program. A hang-up isn't one where it is ignored, as by
 // nohup(1).
 func ending() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {

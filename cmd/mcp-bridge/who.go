@@ -98,7 +98,9 @@ func authenticate(a *identity.Authenticator, log *slog.Logger) func(*http.Reques
 		}
 		var refused *identity.Refusal
 		if errors.As(err, &refused) {
-			err = &streamable.Refusal{Status: refused.Status, WWWAuthenticate: refused.Challenge, Message: refused.Message}
+			err = &streamable.Refusal{
+				Status: refused.Status, WWWAuthenticate: refused.Challenge, Message: refused.Message,
+			}
 		}
 		return principal, err
 	}

@@ -8,6 +8,7 @@ came. Neither may read an answer, or have anything done. A site that the bridge 
 so that a browser which can't reach the bridge at all fails here too.
 """
 
+import contextlib
 import http.server
 import json
 import os
@@ -111,7 +112,8 @@ class Bridge:
                 self.url = found[1].strip('"')
                 break
         else:
-            sys.exit("the bridge doesn't listen")
+            self.__exit__()
+            sys.exit("FAIL: the bridge doesn't listen")
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
@@ -119,7 +121,10 @@ class Bridge:
             if "session" in line:
                 self.sessions.append(line)
 
-    def end(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
 
@@ -166,10 +171,9 @@ def across(*flags):
     """Has a page of another site call a bridge, and returns what it saw and whether it began a session."""
     site = Pages()
     origin = f"http://app.example:{site.port}"
-    bridge = Bridge("127.0.0.1:0", *(flag.replace("ORIGIN", origin) for flag in flags))
-    site.show(bridge.url, origin)
-    saw = browse(origin, site)
-    bridge.end()
+    with Bridge("127.0.0.1:0", *(flag.replace("ORIGIN", origin) for flag in flags)) as bridge:
+        site.show(bridge.url, origin)
+        saw = browse(origin, site)
     site.close()
     return saw, bridge.sessions
 
@@ -178,14 +182,14 @@ def rebound():
     """Has a page call the bridge that has taken the place of its own site, under its own name."""
     report, site = Pages(), Pages()
     site.show("/mcp", f"http://report.example:{report.port}")
-    bridges = []
+    with contextlib.ExitStack() as ends:
+        bridges = []
 
-    def ready():
-        site.close()
-        bridges.append(Bridge(f"127.0.0.1:{site.port}"))
+        def ready():
+            site.close()
+            bridges.append(ends.enter_context(Bridge(f"127.0.0.1:{site.port}")))
 
-    saw = browse(f"http://rebound.example:{site.port}", report, ready)
-    bridges[0].end()
+        saw = browse(f"http://rebound.example:{site.port}", report, ready)
     report.close()
     return saw, bridges[0].sessions
 
