@@ -14,6 +14,7 @@ import json
 import os
 import queue
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,7 @@ class Pages(http.server.ThreadingHTTPServer):
 
     def __init__(self, port=0):
         super().__init__(("127.0.0.1", port), Handler)
+        self.connections = []
         self.port = self.server_address[1]
         self.page, self.ready, self.loaded, self.reports = "", threading.Event(), threading.Event(), queue.Queue()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -63,9 +65,18 @@ class Pages(http.server.ThreadingHTTPServer):
         page = PAGE.replace("INITIALIZE", json.dumps(INITIALIZE)).replace("TARGET", json.dumps(target))
         self.page = page.replace("REPORT", json.dumps(report))
 
+    def get_request(self):
+        connection, peer = super().get_request()
+        self.connections.append(connection)
+        return connection, peer
+
     def close(self):
+        """Ends the site and its connections: a browser opens some ahead, and would use them later."""
         self.shutdown()
         self.server_close()
+        for connection in self.connections:
+            with contextlib.suppress(OSError):  # it is closed already
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
