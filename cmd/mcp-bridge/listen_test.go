@@ -246,11 +246,15 @@ func TestListenOnEngine(t *testing.T) {
 	if got := v.python("print(mcp_shop.add(a=40, b=2)['sum'])"); !strings.Contains(got, `"42`) {
 		t.Fatalf("got %s", got)
 	}
+	running := func(n int) func() bool {
+		return func() bool {
+			return strings.Contains(v.get("/metrics"), fmt.Sprintf("mcp_bridge_http_requests_in_progress %d\n", n))
+		}
+	}
+	within(t, "the first call is over", running(0)) // not at once when its answer has come
 	began := make(chan string, 1)
 	go func() { began <- v.python("import time; time.sleep(3); print('to the end')") }()
-	within(t, "it runs", func() bool {
-		return strings.Contains(v.get("/metrics"), "mcp_bridge_http_requests_in_progress 1\n")
-	})
+	within(t, "it runs", running(1))
 	v.end()
 	if got := <-began; !strings.Contains(got, "to the end") {
 		t.Errorf("got %s", got)
