@@ -26,6 +26,7 @@ type arguments struct {
 	timeout time.Duration
 	most    time.Duration // that timeout may be
 	files   []string      // paths of files of the user's that the code is to find
+	sandbox string        // NewSandbox or an id; empty where the caller names none
 	clamped string        // what the caller is told when timeout is not what was asked for
 
 	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
@@ -42,6 +43,9 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 	names := argumentNames
 	if b.cfg.Inputs != nil {
 		names = slices.Concat(names, []string{filesName})
+	}
+	if b.cfg.Sandboxes != nil {
+		names = slices.Concat(names, []string{sandboxName})
 	}
 	given, err := args.Fields(raw, runPythonName, names)
 	if err != nil {
@@ -60,6 +64,12 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 	if v := given[filesName]; v != nil {
 		if a.files, err = b.decodeFiles(v); err != nil {
 			return arguments{}, err
+		}
+	}
+	if v := given[sandboxName]; v != nil {
+		if json.Unmarshal(v, &a.sandbox) != nil || a.sandbox == "" {
+			return arguments{}, args.Errorf(`argument "sandbox" must be %q or the id of a sandbox, such as "k7f2", not %.40s`,
+				NewSandbox, v)
 		}
 	}
 	if v := given["timeout"]; v != nil {

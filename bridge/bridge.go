@@ -31,6 +31,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -123,6 +124,13 @@ type Config struct {
 	// Packages chooses the packages that code can import; nil means Python's own modules alone.
 	Packages *packages.Chooser
 
+	// Sandboxes are those that last; nil for none, and calls have no argument for it.
+	Sandboxes *sandboxes.Registry
+
+	// State says what calls share that name no sandbox: StateNone, or StateSession for one sandbox of
+	// each client. Empty means StateNone.
+	State string
+
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it
 	// can't be written.
 	Audit *audit.Log
@@ -187,6 +195,11 @@ func (c Config) check() error {
 	case mode != OutputText && mode != OutputStructured:
 		return fmt.Errorf("there is no output mode %q: set MCP_BRIDGE_OUTPUT_MODE to %s or %s",
 			mode, OutputText, OutputStructured)
+	case c.State != "" && c.State != StateNone && c.State != StateSession:
+		return fmt.Errorf("there is no state %q: set MCP_BRIDGE_STATE to %s or %s", c.State, StateNone, StateSession)
+	case c.State == StateSession && c.Sandboxes == nil:
+		return errors.New("calls can't share a sandbox where there is none: raise MCP_BRIDGE_SANDBOXES, or unset " +
+			"MCP_BRIDGE_STATE")
 	}
 	return nil
 }
@@ -209,7 +222,7 @@ func New(cfg Config) (*Bridge, error) {
 		cfg: cfg, structured: cfg.OutputMode == OutputStructured,
 		limits: catalog.Limits{
 			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout,
-			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs),
+			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs), Kept: kept(cfg),
 		},
 		starts: starts, telemetry: signals, kept: output.NewStore(),
 		self:   mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},

@@ -6,16 +6,20 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -72,6 +76,14 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	if err := b.unready(ctx); err != nil {
 		return output.Refused(id, output.StatusUnavailable, err)
 	}
+	box, err := b.enter(ctx, a, r)
+	if err != nil {
+		return b.failed(ctx, id, err)
+	}
+	if box != nil {
+		defer box.Leave()
+		trace.SpanFromContext(ctx).SetAttributes(attribute.String("mcp_bridge.sandbox.id", box.ID()))
+	}
 	req := sandboxRequest(id, a, p)
 	req.Queued, req.Progress = r.Turn().Pass, p.At
 	var inputs []sandbox.Input
@@ -83,7 +95,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		inputs, closeAll, unopened = b.open(a)
 		return inputs, unopened
 	}
-	res, env, err := b.inEnvironment(b.forwarding(ctx, r), req, a, r, p)
+	res, env, err := b.inEnvironment(b.forwarding(ctx, r), box, req, a, r, p)
 	t.Queued, t.Prepared, t.Started, t.Ran = res.Took.Queued, res.Took.Prepared, res.Took.Start, res.Took.Run
 	switch {
 	case unopened != nil:
@@ -94,7 +106,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	r.Afterwards(c.SaveNoted)
 	o := outcomeOf(id, a, res, int(b.limits.Output))
 	o.Calls = int(a.calls.Load())
-	b.packagesOf(ctx, &o, a, env, res)
+	b.packagesOf(ctx, &o, a, box, env, res)
+	o.Sandbox = stateOf(box, res)
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
 		if b.cfg.Files != nil {
@@ -106,8 +119,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	return o
 }
 
-// execute has the sandbox run the code, and tells of it.
-func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, r request,
+// execute has a runner run the code, and tells of it.
+func (b *Bridge) execute(ctx context.Context, runner Runner, req sandbox.Request, a arguments, r request,
 	p *client.Progress) (sandbox.Result, error) {
 	e := b.telemetry.execution(ctx)
 	status := statusPanic
@@ -125,7 +138,7 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	h := b.host(ctx, req.ID, a, r, p, e)
 	defer h.logins.work.Wait()
 	defer end()
-	res, err := b.cfg.Runner.Run(ctx, req, h)
+	res, err := runner.Run(ctx, req, h)
 	status = string(res.Status)
 	if err != nil {
 		status = output.StatusUnavailable
@@ -166,6 +179,10 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 		return output.Refused(id, output.StatusCancelled, errors.New("the call was cancelled before the code ran"))
 	case errors.As(err, new(args.Error)):
 		return output.Refused(id, output.StatusInvalid, err)
+	case errors.As(err, new(*sandboxes.GoneError)):
+		return output.Refused(id, output.StatusInvalid, goneToCode(err))
+	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandboxes.FullError)):
+		return output.Refused(id, output.StatusBusy, fmt.Errorf("%w. Nothing was run; call again later", err))
 	case errors.As(err, new(*sandbox.QueueError)):
 		return output.Refused(id, output.StatusBusy, err)
 	}

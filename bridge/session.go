@@ -21,12 +21,18 @@ type session struct {
 	bridge *Bridge
 	asks   *elicit.Client
 	parked *elicit.Parking
+	owner  string // of the client's sandboxes
 }
 
 // connect returns what answers a new client.
 func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
-	s := &session{b, elicit.NewClient(c.Call), elicit.NewParking(b.self, b.cfg.Log)}
-	return s.handle, s.parked.Close
+	s := &session{b, elicit.NewClient(c.Call), elicit.NewParking(b.self, b.cfg.Log), newID()}
+	return s.handle, func(why error) {
+		s.parked.Close(why)
+		if b.cfg.Sandboxes != nil {
+			b.cfg.Sandboxes.EndAll(s.owner)
+		}
+	}
 }
 
 // request is a request of a client as the bridge's tools see it. A run that no MCP client asked for

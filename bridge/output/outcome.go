@@ -42,6 +42,7 @@ type Outcome struct {
 	Truncated *truncated     `json:"truncated,omitempty"`
 	Artifacts []artifactInfo `json:"artifacts,omitempty"`
 
+	Sandbox        *Sandbox  `json:"sandbox,omitempty"`     // that the code ran in, if it lasts
 	Environment    string    `json:"environment,omitempty"` // whose packages the code had
 	Calls          int       `json:"calls"`                 // of servers, that the code made
 	TimeoutSeconds float64   `json:"timeoutSeconds"`        // that the run had
@@ -277,7 +278,10 @@ func (o Outcome) text() string {
 		add(fmt.Sprintf("[… cut in the middle: %s(run=%q)]", ReadTool, o.Call))
 	}
 	if b.Len() == 0 && len(o.files) == 0 {
-		return "(no output)"
+		b.WriteString("(no output)")
+	}
+	if o.Sandbox != nil {
+		add("[" + o.Sandbox.line() + "]")
 	}
 	return b.String()
 }

@@ -34,6 +34,9 @@ const (
 	buildTimeout = 15 * time.Minute
 )
 
+// Base is the name of having no environment.
+const Base = environments.Base
+
 // A Source has the environments; *environments.Environments is one. All methods are used
 // concurrently.
 type Source interface {

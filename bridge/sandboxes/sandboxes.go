@@ -1,0 +1,256 @@
+// Package sandboxes keeps the sandboxes of all callers: guests that are lent to one call after the
+// other. It knows whose each one is, in which order calls use it, when it ends and why it has ended.
+// It knows nothing of what a call does.
+//
+// An id is no authority: a sandbox of another caller doesn't exist for this one. An id that was
+// given out is never given out again.
+package sandboxes
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// Bounds that no setting changes.
+const (
+	PerOwner = 8 // sandboxes of one caller
+	maxWait  = 8 // calls that wait for one sandbox
+
+	maxTombstones = 1000 // ended sandboxes whose reason is known
+	tombstoneAge  = 24 * time.Hour
+)
+
+// A Guest is the interpreter and the files of a sandbox; *sandbox.Kept is one.
+type Guest interface {
+	Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
+	Undo(ctx context.Context) (sandbox.KeptState, error)
+	Exec(ctx context.Context, c sandbox.Command) (sandbox.Output, error)
+	ReadFile(ctx context.Context, path string, limit int64) ([]byte, error)
+	WriteFile(ctx context.Context, path string, data []byte) error
+	ListFiles(ctx context.Context, path string) (files []sandbox.File, more bool, err error)
+	ZipDir(ctx context.Context, path string, limit int64, w io.Writer) error
+
+	// Done is closed when the guest has ended by itself or by Close; Ended says why.
+	Done() <-chan struct{}
+	Ended() (reason string, ok bool)
+	Close() error
+}
+
+// Config is what a Registry is made from. All fields are required.
+type Config struct {
+	Keep func(ctx context.Context, r sandbox.KeepRequest) (Guest, error)
+
+	Idle   time.Duration // without a call, after which a sandbox ends
+	MaxAge time.Duration // after which it ends
+	Most   int           // alive at a time, of all callers
+
+	// LongestCall is how much older than MaxAge a sandbox may become, since no call is interrupted.
+	LongestCall time.Duration
+
+	Limits runtime.Limits // of a sandbox without an environment
+}
+
+// Registry holds the sandboxes. It is safe for concurrent use.
+type Registry struct {
+	cfg Config
+
+	mu       sync.Mutex
+	closed   bool
+	ids      ids
+	live     map[string]*record // by id
+	shared   map[string]string  // by owner: the id of the sandbox of its calls that name none
+	tombs    map[string]tombstone
+	tombList []string       // their ids, in the order in which they ended
+	work     sync.WaitGroup // guests that are being ended, and those that watch them
+}
+
+// tombstone is what is known of a sandbox that has ended.
+type tombstone struct {
+	owner, reason string
+	at            time.Time
+}
+
+// New returns an empty Registry.
+func New(cfg Config) *Registry {
+	return &Registry{cfg: cfg, ids: newIDs(), live: map[string]*record{}, shared: map[string]string{},
+		tombs: map[string]tombstone{}}
+}
+
+// Close ends all sandboxes, and waits until they have ended.
+func (r *Registry) Close() {
+	r.mu.Lock()
+	r.closed = true
+	for _, b := range r.live {
+		b.end("the bridge has ended")
+	}
+	r.mu.Unlock()
+	r.work.Wait()
+}
+
+// Settings are what a caller chooses of a sandbox.
+type Settings struct {
+	Name      string
+	Metadata  map[string]string
+	Variables map[string]string // of its environment
+
+	Timeout    time.Duration // of the time that it isn't paused, after which it ends; 0 for none
+	AutoDelete time.Duration // of one pause, after which it ends; 0 for none
+}
+
+// Begin reserves a place for a sandbox and returns the first Call in it, which makes the guest. If
+// the caller has as many as it may have, or all callers together have, the one of this caller that
+// was not used for the longest time ends. The error is a *FullError.
+func (r *Registry) Begin(owner string, s Settings) (*Call, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begin(owner, s)
+}
+
+// begin does what Begin does, with mu held.
+func (r *Registry) begin(owner string, s Settings) (*Call, error) {
+	if r.closed {
+		return nil, &FullError{closed: true}
+	}
+	if own := r.of(owner); len(own) >= PerOwner || len(r.live) >= r.cfg.Most {
+		at := slices.IndexFunc(own, func(b *record) bool { return !b.busy })
+		if at < 0 {
+			return nil, &FullError{Own: len(own), Most: r.cfg.Most}
+		}
+		own[at].end("another one was begun, and no more than " + r.bound(len(own)) + " are kept")
+	}
+	now := time.Now()
+	b := &record{registry: r, id: r.ids.next(), owner: owner, settings: s, created: now, used: now, since: now,
+		busy: true}
+	r.live[b.id] = b
+	return &Call{record: b}, nil
+}
+
+// bound says which bound an owner has reached that has n sandboxes.
+func (r *Registry) bound(n int) string {
+	if n >= PerOwner {
+		return plural(PerOwner, "sandbox") + " of a caller"
+	}
+	return plural(r.cfg.Most, "sandbox") + " in all"
+}
+
+// of returns the sandboxes of an owner, the longest unused first. It is called with mu held.
+func (r *Registry) of(owner string) (own []*record) {
+	for _, b := range r.live {
+		if b.owner == owner {
+			own = append(own, b)
+		}
+	}
+	slices.SortFunc(own, func(a, b *record) int {
+		if c := a.used.Compare(b.used); c != 0 {
+			return c
+		}
+		return a.created.Compare(b.created)
+	})
+	return own
+}
+
+// find returns a sandbox of an owner, or a *GoneError. It is called with mu held.
+func (r *Registry) find(owner, id string) (*record, error) {
+	if b := r.live[id]; b != nil && b.owner == owner {
+		return b, nil
+	}
+	gone := &GoneError{ID: id, Live: r.list(owner)}
+	if t, ok := r.tombs[id]; ok && t.owner == owner && time.Since(t.at) < tombstoneAge {
+		gone.Reason = t.reason
+	}
+	return nil, gone
+}
+
+// bury notes why a sandbox has ended. It is called with mu held.
+func (r *Registry) bury(b *record, reason string) {
+	for len(r.tombList) > 0 {
+		first := r.tombList[0]
+		if len(r.tombList) < maxTombstones && time.Since(r.tombs[first].at) < tombstoneAge {
+			break
+		}
+		delete(r.tombs, first)
+		r.tombList = r.tombList[1:]
+	}
+	r.tombs[b.id] = tombstone{b.owner, reason, time.Now()}
+	r.tombList = append(r.tombList, b.id)
+}
+
+// Enter returns a Call in a sandbox once the calls that came before it are over. It calls queued,
+// which may be nil, as soon as the call has its place among them. The error is a *GoneError, a
+// *BusyError or the cause of ctx's end.
+func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (*Call, error) {
+	return r.enter(ctx, queued, func() (*record, *Call, error) {
+		b, err := r.find(owner, id)
+		return b, nil, err
+	})
+}
+
+// Shared returns a Call in the sandbox that all calls of an owner share that name none. It begins
+// one if there is none; Call.Before says what became of the one before it.
+func (r *Registry) Shared(ctx context.Context, owner string, queued func()) (*Call, error) {
+	return r.enter(ctx, queued, func() (*record, *Call, error) {
+		id := r.shared[owner]
+		if b := r.live[id]; b != nil {
+			return b, nil, nil
+		}
+		c, err := r.begin(owner, Settings{})
+		if err != nil {
+			return nil, nil, err
+		}
+		if t, ok := r.tombs[id]; ok && t.owner == owner {
+			c.Before = "sandbox " + id + " has ended: " + t.reason
+		}
+		r.shared[owner] = c.ID()
+		return nil, c, nil
+	})
+}
+
+// enter gets in line for the sandbox that choose returns, unless it returns a Call. choose is
+// called with mu held.
+func (r *Registry) enter(ctx context.Context, queued func(), choose func() (*record, *Call, error)) (*Call, error) {
+	if queued == nil {
+		queued = func() {}
+	}
+	began := time.Now()
+	r.mu.Lock()
+	b, c, err := choose()
+	var w *waiter
+	if b != nil {
+		w, err = b.queue()
+	}
+	r.mu.Unlock()
+	queued()
+	if c != nil || err != nil {
+		return c, err
+	}
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !b.leaveQueue(w) { // its turn came just now
+			b.next()
+		}
+		return nil, context.Cause(ctx)
+	}
+	if w.gone != nil {
+		return nil, w.gone
+	}
+	return &Call{record: b, Waited: time.Since(began)}, nil
+}
+
+// EndAll ends the sandboxes of a caller that is gone.
+func (r *Registry) EndAll(owner string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.of(owner) {
+		b.end("its caller is gone")
+	}
+	delete(r.shared, owner)
+}
