@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -28,6 +29,8 @@ type arguments struct {
 	files   []string      // paths of files of the user's that the code is to find
 	sandbox string        // NewSandbox or an id; empty where the caller names none
 	clamped string        // what the caller is told when timeout is not what was asked for
+
+	reads bool // the caller has read_output
 
 	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
 
@@ -52,7 +55,7 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 		return arguments{}, err
 	}
 	a := arguments{catalog: c, servers: c.Servers(), timeout: b.limits.Timeout, most: b.limits.MaxTimeout,
-		calls: new(atomic.Int64)}
+		calls: new(atomic.Int64), reads: b.offers(output.ReadTool)}
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}

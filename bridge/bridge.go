@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxtools"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -131,6 +133,10 @@ type Config struct {
 	// each client. Empty means StateNone.
 	State string
 
+	// Offer are the names of the tools that clients have, of ToolNames. Nil means those of the set
+	// ToolsCode.
+	Offer []string
+
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it
 	// can't be written.
 	Audit *audit.Log
@@ -169,7 +175,8 @@ type Bridge struct {
 	starts     *elicit.Starts
 	telemetry  *telemetry
 	kept       *output.Store
-	self       mcp.Implementation // what the server calls itself
+	inside     *sandboxtools.Tools // work on sandboxes without code; nil where there are none
+	self       mcp.Implementation  // what the server calls itself
 	server     *server.MCPServer
 	clients    *client.Clients
 
@@ -195,6 +202,9 @@ func (c Config) check() error {
 	case mode != OutputText && mode != OutputStructured:
 		return fmt.Errorf("there is no output mode %q: set MCP_BRIDGE_OUTPUT_MODE to %s or %s",
 			mode, OutputText, OutputStructured)
+	case c.Sandboxes == nil && slices.ContainsFunc(c.Offer, ofSandboxes):
+		return errors.New("the tools of sandboxes need sandboxes: raise MCP_BRIDGE_SANDBOXES, or take them out of " +
+			"MCP_BRIDGE_TOOLS")
 	case c.State != "" && c.State != StateNone && c.State != StateSession:
 		return fmt.Errorf("there is no state %q: set MCP_BRIDGE_STATE to %s or %s", c.State, StateNone, StateSession)
 	case c.State == StateSession && c.Sandboxes == nil:
@@ -208,6 +218,9 @@ func (c Config) check() error {
 func New(cfg Config) (*Bridge, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
+	}
+	if cfg.Offer == nil {
+		cfg.Offer = codeTools()
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -228,14 +241,16 @@ func New(cfg Config) (*Bridge, error) {
 		self:   mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
 		latest: catalog.New(known, cfg.Servers, cfg.Problems),
 	}
+	if cfg.Sandboxes != nil {
+		b.inside = sandboxtools.New(sandboxtools.Config{Registry: cfg.Sandboxes, Templates: cfg.Packages,
+			Output: b.kept, Reads: b.offers(output.ReadTool), Limits: cfg.Sandboxes.Limits()})
+	}
 	b.server = b.newServer(cfg.Instance)
 	b.clients = client.New(client.Config{
-		Server: b.server, Self: b.self, Log: cfg.Log, Ordered: catalog.RunPython, Connect: b.connect,
-		Tools: fmt.Sprintf("%s, %s and %s", catalog.RunPython, catalog.SearchTools, output.ReadTool),
+		Server: b.server, Self: b.self, Log: cfg.Log, Connect: b.connect,
+		Ordered: append(sandboxtools.Names(), catalog.RunPython), Tools: enumerated(cfg.Offer),
 	})
-	b.offer(b.latest)
-	b.addTool(catalog.SearchTool(b.structured), b.searchTools)
-	b.addTool(output.Tool(), b.readOutput)
+	b.addTools()
 	b.addPrompts()
 	b.server.AddResource(catalog.ManualResource(), b.readManual)
 	b.server.AddResourceTemplate(output.Template(), b.readFile)
@@ -250,7 +265,7 @@ func (b *Bridge) newServer(instance string) *server.MCPServer {
 	src := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon))
 	return server.NewMCPServer(b.self.Name, b.self.Version,
 		server.WithTitle(b.self.Title),
-		server.WithInstructions(b.latest.Instructions()),
+		server.WithInstructions(b.instructions()),
 		server.WithToolCapabilities(true),
 		server.WithExperimental(selfSaid(instance)),
 		server.WithResourceCapabilities(false, true),
@@ -329,6 +344,7 @@ func selfSaid(instance string) map[string]any {
 func (b *Bridge) runTool(c *catalog.Catalog) mcp.Tool {
 	limits := b.limits
 	limits.Packages = b.about
+	limits.NoSearch = !b.offers(searchToolsName)
 	t := c.RunTool(limits)
 	if b.structured {
 		mcp.WithOutputSchema[output.Outcome]()(&t)

@@ -86,7 +86,9 @@ func (b *Bridge) ranIn(ctx context.Context, env *sandbox.Environment) {
 // with mu held, or before anything is served.
 func (b *Bridge) offer(c *catalog.Catalog) {
 	b.about = b.cfg.Packages.About()
-	b.addTool(b.runTool(c), b.runPython)
+	if b.offers(runPythonName) {
+		b.addTool(b.runTool(c), b.runPython)
+	}
 }
 
 // packagesOf adds to an outcome which environment the run had, and a hint if it lacked a module.

@@ -191,7 +191,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 
 // outcomeOf returns the outcome of a run, with what there is to say of its arguments.
 func outcomeOf(id string, a arguments, r sandbox.Result, limit int) output.Outcome {
-	o := output.New(id, r, a.timeout, limit)
+	o := output.New(id, r, a.timeout, limit, a.reads)
 	if r.Error != nil {
 		if why := a.catalog.Undefined(r.Error.Type, r.Error.Message); why != "" {
 			o.Note(why)

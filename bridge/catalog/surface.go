@@ -50,6 +50,7 @@ type Limits struct {
 	Files    string // what is said of the argument files; empty where there is none
 	Packages string // what code can import, in a few words; empty for Python's own modules alone
 	Kept     Kept   // what outlives a call
+	NoSearch bool   // there is no search_tools
 }
 
 // Kept says what of a call outlives it.
@@ -61,6 +62,9 @@ const (
 	KeptInSandbox      // of calls that name a sandbox
 	KeptAlways         // of all calls of a client
 )
+
+// unsure is what run_python.txt says of search_tools.
+const unsure = "search_tools, or "
 
 // nothingKept is what run_python.txt says of what is kept.
 const nothingKept = "nothing is kept between calls"
@@ -76,6 +80,9 @@ var kept = map[Kept]struct{ text, sandbox string }{
 func (c *Catalog) RunTool(l Limits) mcp.Tool {
 	description := strings.Replace(runPython, ownModules, cmp.Or(l.Packages, ownModules), 1)
 	description = strings.Replace(description, nothingKept, kept[l.Kept].text, 1)
+	if l.NoSearch {
+		description = strings.Replace(description, unsure, "", 1)
+	}
 	t := mcp.NewToolWithRawSchema(RunPython, description, c.InputSchema(l))
 	t.Title = "Run Python"
 	// Code may call any tool. Hosts show titles and hints to people; models get neither.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,8 +47,8 @@ type Config struct {
 	Self   mcp.Implementation
 	Log    *slog.Logger
 
-	Tools   string // which there are, for the error of an unknown one
-	Ordered string // the tool whose calls have a Turn
+	Tools   string   // which there are, for the error of an unknown one
+	Ordered []string // the tools whose calls have a Turn
 
 	// Connect returns what handles a new client's requests, and what is called when it is gone.
 	Connect func(*Conn) (handle Handler, gone func(why error))
@@ -170,7 +171,7 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	} else if mcp.IsModernProtocol(r.params.version()) {
 		r.Caller = r.params.described()
 	}
-	if r.Calls(c.clients.cfg.Ordered) {
+	if slices.ContainsFunc(c.clients.cfg.Ordered, r.Calls) {
 		rpc.Order()
 	}
 	return func(ctx context.Context) (any, error) { return r.answer(ctx) }

@@ -67,6 +67,12 @@ func (s *Store) keep(r *kept) bool {
 	return true
 }
 
+// KeepText keeps what a command printed, for read_output. It reports false for what is too long.
+func (s *Store) KeepText(id, stdout, stderr string) bool {
+	all, _ := joined(stdout, stderr)
+	return s.keep(&kept{id: id, text: all})
+}
+
 // find returns a run, which counts as read now.
 func (s *Store) find(id string) (*kept, error) {
 	s.mu.Lock()

@@ -17,7 +17,7 @@ import (
 type fakeGuest struct {
 	request sandbox.KeepRequest
 	run     func(ctx context.Context, r sandbox.Request) (sandbox.Result, error) // nil ends well at once
-	open    *atomic.Int64                                                       // guests that are not closed
+	open    *atomic.Int64                                                        // guests that are not closed
 
 	calls atomic.Int64
 	end   sync.Once

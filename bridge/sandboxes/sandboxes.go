@@ -82,6 +82,9 @@ func New(cfg Config) *Registry {
 		tombs: map[string]tombstone{}}
 }
 
+// Limits returns those of a sandbox without an environment.
+func (r *Registry) Limits() runtime.Limits { return r.cfg.Limits }
+
 // Close ends all sandboxes, and waits until they have ended.
 func (r *Registry) Close() {
 	r.mu.Lock()
