@@ -126,7 +126,8 @@ class Sandbox:
             return
         self.awaits = False
         pid = frame.get("pid")
-        if isinstance(pid, int) and pid > 1 and _parent(pid) == self._run.child:
+        # Its parent may have ended since, and then it is the supervisor's.
+        if isinstance(pid, int) and pid > 1 and _parent(pid) in (self._run.child, os.getpid()):
             self.spare = pid
         elif not self._why:
             why = frame.get("why")
