@@ -222,14 +222,14 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 
 // TestOtherProtocol: no code is sent to a guest that speaks another version of the protocol.
 func TestOtherProtocol(t *testing.T) {
-	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":2,"seccomp":true}`, wait: true}, config())
+	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":1,"seccomp":true}`, wait: true}, config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	_, err = s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 	var unfit *sandbox.UnfitError
-	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "version 2 of the protocol, and this bridge 1") {
+	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "version 1 of the protocol, and this bridge 2") {
 		t.Errorf("got %v", err)
 	}
 }

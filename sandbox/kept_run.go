@@ -20,7 +20,12 @@ func (k *Kept) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	}
 	if err := k.enter(ctx); err != nil {
 		r.Queued()
-		return k.notBegun(ctx, r.ID, err)
+		if ctx.Err() == nil {
+			return Result{}, err
+		}
+		res := notBegun(r.ID)
+		res.Kept = &KeptState{State: StateKept}
+		return res, nil
 	}
 	defer k.leave()
 	if r.File == "" {
@@ -33,6 +38,9 @@ func (k *Kept) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	res.Took.Queued, res.Took.Prepared, res.Took.Total = n.queued, n.preparing, time.Since(begin)
 	if err != nil {
 		return Result{Took: res.Took}, err
+	}
+	if res.Kept == nil { // it was cancelled before it began
+		res.Kept = &KeptState{State: StateKept, Calls: k.calls}
 	}
 	s.log.Debug("run in a sandbox", "run", r.ID, "status", res.Status, "ran", res.Took.Run, "took", res.Took.Total)
 	return res, nil
@@ -58,16 +66,6 @@ func (k *Kept) enter(ctx context.Context) error {
 }
 
 func (k *Kept) leave() { <-k.turn }
-
-// notBegun returns what Run does for a call that had no turn.
-func (k *Kept) notBegun(ctx context.Context, id string, err error) (Result, error) {
-	if ctx.Err() != nil {
-		r := notBegun(id)
-		r.Kept = &KeptState{State: StateKept, Calls: k.calls}
-		return r, nil
-	}
-	return Result{}, err
-}
 
 // run plays the host's part of one call.
 func (k *Kept) run(caller context.Context, n *session) (Result, error) {
