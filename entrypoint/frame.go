@@ -3,7 +3,7 @@ package entrypoint
 import "encoding/json"
 
 // Protocol is the version of the frames, which ready tells.
-const Protocol = 1
+const Protocol = 2
 
 // Frame types. The first six and their fields are the execbox protocol's.
 const (
@@ -39,11 +39,13 @@ const (
 	CodeDenied        = "denied"
 )
 
-// Execute asks the guest to run code. It is sent once per guest.
+// Execute asks the guest to run code. It is sent once per guest, or, with Keep, once more after each
+// done.
 type Execute struct {
 	Type      string     `json:"type"`
 	ID        string     `json:"id"`
 	Code      string     `json:"code"`
+	Keep      bool       `json:"keep,omitempty"` // the variables, for further code
 	File      string     `json:"file,omitempty"` // what tracebacks call the code; empty for <run_python>
 	Options   Options    `json:"options"`
 	Providers []Provider `json:"providers"`
@@ -97,6 +99,9 @@ type Options struct {
 	// Watch has the supervisor end the run when the processes of the container together pass a
 	// bound that the engine doesn't enforce. Zero means that bound isn't watched.
 	Watch Watch `json:"watch,omitzero"`
+
+	// Variables are put into the environment, once.
+	Variables map[string]string `json:"variables,omitempty"`
 
 	// Servers are all names that the code may ask for, each with its alias, whether or not its
 	// tools are known yet.
@@ -250,6 +255,7 @@ type FromGuest struct {
 	Error      *DoneError      `json:"error,omitempty"`
 	Wait       *Wait           `json:"wait,omitempty"`
 	Imported   []string        `json:"imported,omitzero"` // modules of the Environment, as the code says
+	Sandbox    *Sandbox        `json:"sandbox,omitempty"` // where Execute.Keep was set
 
 	// taken
 	// Bytes counts all tool_result and progress frames so far, line ends included, that the guest need
@@ -270,12 +276,27 @@ type DoneError struct {
 	Line      int    `json:"line,omitempty"`
 }
 
+// Sandbox is what the supervisor says of variables that are kept.
+type Sandbox struct {
+	State     string `json:"state"`               // one of the states below
+	Reason    string `json:"reason,omitempty"`    // of SandboxLost, or why threads are gone
+	NoWayBack string `json:"noWayBack,omitempty"` // why the next run could not be taken back
+}
+
+// What became of the variables in a run.
+const (
+	SandboxKept   = "kept"   // they are as the run left them
+	SandboxBefore = "before" // as before it
+	SandboxLost   = "lost"
+)
+
 // Wait is what the supervisor learned about the process that ran the code.
 type Wait struct {
 	Exited bool `json:"exited"`           // it ended by exit, with Status
 	Status int  `json:"status"`           // exit status
 	Signal int  `json:"signal,omitempty"` // it was ended by this signal
-	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes".
+	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes",
+	// or "deaf": it didn't answer before the code, which hasn't run.
 	Killed string `json:"killed,omitempty"`
 	// OOM counts the processes of the container that the kernel killed for lack of memory.
 	OOM int64 `json:"oom,omitempty"`

@@ -32,12 +32,14 @@ type admission struct {
 	closed     bool               // no guest is kept warm
 	rejoined   int                // of waiting: admitted before, and first in the queue
 	preparing  int                // of runs
+	kept       int                // of containers: those that last
 }
 
 // A ticket is a run's place in the queue, and then what the run was admitted with.
 type ticket struct {
 	class   class         // of the guest that the run could use
 	again   bool          // it was admitted before, and needs another container
+	own     bool          // it has a container, and needs none
 	granted chan struct{} // closed when the run may go on
 	guest   *guest        // nil: the run may start a container
 }
@@ -153,33 +155,63 @@ func (a *admission) rejoin(ctx context.Context, t *ticket) error {
 
 // free reports whether a run could be admitted if no other waited. It is called with mu held.
 func (a *admission) free(t *ticket) bool {
-	return len(a.waiting) == 0 && a.runs < a.maxRuns && (len(a.warm[t.class]) > 0 ||
+	return len(a.waiting) == 0 && a.runs < a.maxRuns && (t.own || len(a.warm[t.class]) > 0 ||
 		a.containers < a.maxContainers)
 }
 
-// grant admits those who are first in the queue while there is room. It is called with mu held,
-// after every change that may have made room.
+// grant admits those who are first in the queue while there is room. One that has a container
+// doesn't wait for those that have none. It is called with mu held, after every change that may
+// have made room.
 func (a *admission) grant() {
-	for len(a.waiting) > 0 {
-		t := a.waiting[0]
+	full := false
+	for i := 0; i < len(a.waiting); {
+		t := a.waiting[i]
 		if !t.again && a.runs >= a.maxRuns {
 			return
 		}
-		t.guest = a.pop(t.class)
-		if t.guest == nil {
-			if a.containers >= a.maxContainers {
-				return
-			}
-			a.containers++
+		if full = full || !t.own && !a.lend(t); full && !t.own {
+			i++
+			continue
 		}
 		if t.again {
 			a.rejoined--
 		} else {
 			a.runs++
 		}
-		a.waiting = slices.Delete(a.waiting, 0, 1)
+		a.waiting = slices.Delete(a.waiting, i, i+1)
 		close(t.granted)
 	}
+}
+
+// lend gives a ticket a warm guest, or room for a container, and reports whether there was one. It
+// is called with mu held.
+func (a *admission) lend(t *ticket) bool {
+	if t.guest = a.pop(t.class); t.guest != nil {
+		return true
+	}
+	if a.containers >= a.maxContainers {
+		return false
+	}
+	a.containers++
+	return true
+}
+
+// keepOne counts one more guest that lasts, and reports whether that leaves room for runs.
+func (a *admission) keepOne() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.kept+1 >= a.maxContainers {
+		return false
+	}
+	a.kept++
+	return true
+}
+
+// keepLess ends what keepOne has begun.
+func (a *admission) keepLess() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kept--
 }
 
 // wait returns when the run is admitted, ctx has ended or the patience is used up.
@@ -260,6 +292,7 @@ func (a *admission) giveBack(t *ticket) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch g := t.guest; {
+	case t.own:
 	case g == nil:
 		a.containers--
 	case a.closed:

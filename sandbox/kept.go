@@ -3,10 +3,18 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
+	"sync"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// Bounds of a guest that lasts which need no tuning.
+const (
+	keptGrace = 4 * time.Second  // from cancel to done: another process may have to take over
+	keptPong  = 10 * time.Second // for its answer to a ping between calls: what it has can't be replaced
 )
 
 // KeepRequest describes a guest that is to last.
@@ -27,9 +35,9 @@ type State string
 
 // The states of a kept guest.
 const (
-	StateKept   State = "kept"   // as the call left them
-	StateLost   State = "lost"   // the guest has ended, or is about to
-	StateBefore State = "before" // as before the call
+	StateKept   State = entrypoint.SandboxKept   // as the call left them
+	StateBefore State = entrypoint.SandboxBefore // as before the call
+	StateLost   State = entrypoint.SandboxLost   // the guest has ended, or is about to
 )
 
 // KeptState says what a call has left in a kept guest.
@@ -46,103 +54,207 @@ type KeptState struct {
 
 // Kept is a guest that runs one piece of code after the other, in order of arrival, in one
 // interpreter. It is safe for concurrent use. Close must be called.
-type Kept struct{}
+type Kept struct {
+	sandbox *Sandbox
+	req     KeepRequest
+	guest   *guest
+
+	turn  chan struct{} // full while a call is under way; those that wait have it in their order
+	calls int           // for the holder of turn
+	pings int64         // for the holder of turn
+
+	ended chan struct{} // closed when reason is set
+	once  sync.Once
+	why   string // why there are no more calls; set before ended is closed
+}
 
 // EndedError is why a Kept takes no more calls.
 type EndedError struct{ Reason string }
 
 func (e *EndedError) Error() string { return "the sandbox has ended: " + e.Reason }
 
-// Command is a shell command.
-type Command struct {
-	Line      string            // for sh -c
-	Dir       string            // empty for /workspace
-	Variables map[string]string // beside those of the KeepRequest
-	Timeout   time.Duration     // must be positive
-	Output    func(Chunk)       // as in Request
+// A RoomError says that no further guest can be kept, since that would leave no container for runs.
+type RoomError struct{ Containers int }
+
+func (e *RoomError) Error() string {
+	return fmt.Sprintf("there is no room for another sandbox: %d containers may be alive at a time, and one is left "+
+		"for calls without a sandbox", e.Containers)
 }
-
-// Output is how a Command ended.
-type Output struct {
-	Status    Status // StatusExit (also for 0), StatusTimeout, StatusCancelled, StatusMemoryLimit or StatusEngine
-	ExitCode  int    // 128+n after signal n; -1 when it was stopped or is not known
-	Signal    int
-	Message   string  // what stopped it; empty where it ended by itself
-	Output    []Chunk // as in Result: bounded by Config.OutputLimit
-	Truncated Dropped
-	Took      time.Duration
-}
-
-// File is an entry of a directory.
-type File struct {
-	Name     string
-	Type     string // "file", "directory", "link" or "other"
-	Size     int64
-	Modified time.Time
-}
-
-// A FileError is an operation on a file that could not be done. The sandbox is as it was.
-type FileError struct {
-	Path string
-	Err  string // for a person
-	Code string // "not_found", "not_a_file", "not_a_directory", "too_large", "denied" or "failed"
-}
-
-func (e *FileError) Error() string { return e.Path + ": " + e.Err }
-
-// Bounds of the files of a Kept.
-const (
-	MaxReadFile  = 8 << 20
-	MaxWriteFile = 8 << 20
-	MaxZip       = 10 << 20
-	MaxListed    = 1000
-)
-
-var errUnfinished = errors.New("sandbox: not written yet")
 
 // Keep takes a place in the queue like a run, and returns a guest that lasts: until Close, its
 // MaxAge, or a call that it didn't survive. ctx bounds the start, not the guest. Errors are those
-// of Run.
-func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) { return nil, errUnfinished }
-
-// Run runs code where the last call left off. It waits for the calls before it, and for a place
-// among all runs. Environment of the Request is ignored. An *EndedError means that nothing was run
-// and that nothing will be.
-func (k *Kept) Run(ctx context.Context, r Request, h Host) (Result, error) {
-	return Result{}, errUnfinished
+// of Run, and *RoomError.
+func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) {
+	if r.MaxAge <= 0 {
+		return nil, errors.New("sandbox: a guest that lasts must have an age")
+	}
+	req := Request{Timeout: s.cfg.MaxTimeout, Environment: r.Environment, Queued: r.Queued, Progress: r.Progress}
+	if err := s.check(&req); err != nil {
+		return nil, err
+	}
+	if err := s.enter(); err != nil {
+		req.Queued()
+		return nil, err
+	}
+	if !s.admission.keepOne() {
+		req.Queued()
+		s.runs.Done()
+		return nil, &RoomError{s.cfg.MaxContainers}
+	}
+	k := &Kept{sandbox: s, req: r, turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	n := newSession(s, req, nil)
+	n.kept = k
+	var started error
+	_, err := n.admitted(ctx, func() (Result, error) {
+		if started = k.start(ctx, n); errors.As(started, new(*runtime.ImageError)) || isGone(started) {
+			if started = n.rejoin(ctx); started == nil {
+				started = k.start(ctx, n)
+			}
+		}
+		return Result{}, started
+	})
+	if err == nil {
+		err = context.Cause(ctx) // admitted says so in a Result
+	}
+	if k.guest == nil || err != nil {
+		if k.guest != nil {
+			k.guest.discard()
+		}
+		s.admission.keepLess()
+		s.runs.Done()
+		return nil, err
+	}
+	go k.watch()
+	return k, nil
 }
 
-// Undo gives the variables the values of before the last call. An error means that nothing has
-// changed.
-func (k *Kept) Undo(ctx context.Context) (KeptState, error) { return KeptState{}, errUnfinished }
-
-// Exec runs a command. What it leaves running ends with it, unless KeepRequest.Running is set.
-func (k *Kept) Exec(ctx context.Context, c Command) (Output, error) { return Output{}, errUnfinished }
-
-// ReadFile returns a file of at most limit bytes, MaxReadFile at most. Relative paths are of
-// /workspace, here and below. The error may be a *FileError.
-func (k *Kept) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
-	return nil, errUnfinished
+// start finds the engine and starts the guest, for an admitted ticket.
+func (k *Kept) start(ctx context.Context, n *session) error {
+	s := k.sandbox
+	if err := n.prepare(ctx); err != nil {
+		s.admission.giveBack(n.ticket)
+		return err
+	}
+	n.machine.age = k.req.MaxAge
+	n.begin = time.Now()
+	g := s.startGuest(n.machine, nil)
+	stop := context.AfterFunc(ctx, func() { g.cut(errStopped) })
+	defer stop()
+	n.badFrames = g.await(s.cfg.StartTimeout)
+	if g.up.IsZero() {
+		g.end()
+		e := ending{context.Cause(g.life), g.exit, g.err}
+		g.discard()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return n.notStarted(e, g.stderr.String())
+	}
+	n.greet(g.hello)
+	k.guest = g
+	return nil
 }
 
-// WriteFile writes a file whole, and makes the directories above it.
-func (k *Kept) WriteFile(ctx context.Context, path string, data []byte) error { return errUnfinished }
-
-// ListFiles lists a directory by name. more says that it has more than MaxListed entries.
-func (k *Kept) ListFiles(ctx context.Context, path string) (files []File, more bool, err error) {
-	return nil, false, errUnfinished
+// watch keeps telling the guest that somebody is there, until it has ended.
+func (k *Kept) watch() {
+	s := k.sandbox
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.life.Done():
+			k.end(ErrClosed.Error())
+			return
+		case <-k.guest.quiet:
+			select {
+			case k.turn <- struct{}{}: // a call under way knows better why
+				k.fail()
+				k.leave()
+			case <-k.ended:
+			}
+			return
+		case <-k.ended:
+			return
+		case <-tick.C:
+		}
+		select {
+		case k.turn <- struct{}{}: // or a call is under way, which pings by itself
+			ok := k.pong()
+			<-k.turn
+			if !ok {
+				k.fail()
+				return
+			}
+		default:
+		}
+	}
 }
 
-// ZipDir writes a directory as a zip file of at most limit bytes, MaxZip at most.
-func (k *Kept) ZipDir(ctx context.Context, path string, limit int64, w io.Writer) error {
-	return errUnfinished
+// pong reports whether the guest answers a ping. The caller holds the turn.
+func (k *Kept) pong() bool {
+	g := k.guest
+	late := time.AfterFunc(keptPong, func() { g.cut(errNoPong) })
+	defer late.Stop()
+	k.pings++
+	if g.stdin.Write(entrypoint.Ping{Type: entrypoint.TypePing, N: -k.pings}) != nil {
+		return false
+	}
+	for {
+		f, err := g.frames.Read()
+		switch {
+		case errors.As(err, new(*entrypoint.FrameError)):
+		case err != nil:
+			return false
+		case f.Type == entrypoint.TypePong && f.N == -k.pings:
+			return true
+		}
+	}
+}
+
+// fail ends a guest that has ended by itself, or doesn't answer.
+func (k *Kept) fail() {
+	g := k.guest
+	g.end()
+	why := "its container ended"
+	switch cause := context.Cause(g.life); {
+	case cause != nil && !errors.Is(cause, errOver):
+		why = cause.Error()
+	case g.err != nil:
+		why = "the container engine failed: " + g.err.Error()
+	case g.exit.OOMKilled:
+		why = "its container ran out of memory"
+	case g.stderr.String() != "":
+		why = g.stderr.String()
+	}
+	k.end(why)
+}
+
+// end takes no more calls, and ends the guest in the background. The first reason counts.
+func (k *Kept) end(why string) {
+	k.once.Do(func() {
+		k.why = why
+		close(k.ended)
+		k.guest.discard()
+		k.sandbox.admission.keepLess()
+		k.sandbox.runs.Done()
+	})
 }
 
 // Ended reports why the guest takes no more calls, if that is so.
-func (k *Kept) Ended() (reason string, ok bool) { return "", false }
+func (k *Kept) Ended() (reason string, ok bool) {
+	select {
+	case <-k.ended:
+		return k.why, true
+	default:
+		return "", false
+	}
+}
 
-// Done is closed when the guest has ended.
-func (k *Kept) Done() <-chan struct{} { return nil }
+// Done is closed when the guest takes no more calls.
+func (k *Kept) Done() <-chan struct{} { return k.ended }
 
 // Close ends the guest, and a call under way in it.
-func (k *Kept) Close() error { return nil }
+func (k *Kept) Close() error {
+	k.end("it was closed")
+	return nil
+}

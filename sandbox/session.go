@@ -19,6 +19,7 @@ type session struct {
 	ticket  *ticket
 	machine machine
 	inputs  []Input
+	kept    *Kept // whose run it is; nil for a container of its own
 
 	stdin   *entrypoint.Writer
 	cancel  context.CancelCauseFunc // kills the container; what was printed is still read
@@ -66,13 +67,18 @@ func (n *session) order() ([]byte, error) {
 	if providers == nil {
 		providers = []entrypoint.Provider{}
 	}
+	options := n.sandbox.options(n.req, n.machine.facts)
+	if n.kept != nil {
+		options.Variables = n.kept.req.Variables
+	}
 	line, err := entrypoint.Line(entrypoint.Execute{
 		Type:      entrypoint.TypeExecute,
 		ID:        n.req.ID,
 		Code:      n.req.Code,
 		File:      n.req.File,
-		Options:   n.sandbox.options(n.req, n.machine.facts),
+		Options:   options,
 		Providers: providers,
+		Keep:      n.kept != nil,
 	}, entrypoint.MaxFrame)
 	if err != nil {
 		return nil, fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass "+
@@ -164,9 +170,13 @@ func (n *session) isStopped() bool {
 // while: files that the code left are still read after it was killed. It is harmless when the run
 // is over.
 func (n *session) cancelWithin(since time.Time) {
-	time.AfterFunc(cancelGrace, func() {
+	grace := cancelGrace
+	if n.kept != nil {
+		grace = keptGrace
+	}
+	time.AfterFunc(grace, func() {
 		heard := time.Unix(0, n.heard.Load())
-		if time.Since(heard) < cancelGrace && time.Since(since) < cancelMax {
+		if time.Since(heard) < grace && time.Since(since) < cancelMax {
 			n.cancelWithin(since)
 			return
 		}

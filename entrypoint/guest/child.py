@@ -41,7 +41,7 @@ def main(fd: int, order: wire.Frame | None = None) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    limits.first_for_oom()
+    limits.oom_score(limits.FIRST)
     streams.install()
     link = Link(fd)
     reserve = errors.Reserve()
@@ -80,6 +80,10 @@ def main(fd: int, order: wire.Frame | None = None) -> None:
         told = f"the guest could not prepare the run: {kind}: {e}"
         link.send({"type": "claim", "error": {"code": "internal_error", "type": kind, "message": told}})
         leave(status, display, fast)
+    if frame.get("keep"):
+        from guest.repeat import Repeat
+
+        Repeat(link, namespace, runtime, display, packages, reserve).serve(frame)
     if packages:
         atexit.register(packages.report, link)
     try:

@@ -12,6 +12,7 @@ import struct
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
+PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 
@@ -206,6 +207,14 @@ def be_the_child() -> None:
     try:
         _prctl(PR_SET_DUMPABLE, 1)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (ImportError, OSError):
+        pass
+
+
+def adopt() -> None:
+    """Makes this process the parent of what its children leave behind, as pid 1 is in any case."""
+    try:
+        _prctl(PR_SET_CHILD_SUBREAPER, 1)
     except (ImportError, OSError):
         pass
 

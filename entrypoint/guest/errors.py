@@ -19,6 +19,10 @@ class Reserve:
     ABOVE = 32  # their numbers, out of the way of what the code opens first
 
     def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Holds them back again, after a release."""
         self._held = mmap.mmap(-1, self.SIZE)
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._files = [fcntl.fcntl(null, fcntl.F_DUPFD_CLOEXEC, self.ABOVE) for _ in range(self.FILES)]
@@ -33,8 +37,8 @@ class Reserve:
                 pass
 
 
-def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
-    """The fields of a claim."""
+def told(error: BaseException, namespace: dict[str, Any], keep: bool = False) -> wire.Frame:
+    """The fields of a claim. Unless the variables are to be kept, they make room where memory ended."""
     claim: wire.Frame = {"code": "runtime_error", "type": type(error).__name__, "message": _text(error)}
     if isinstance(error, SyntaxError) and error.filename == wire.USER_FILE:
         claim["message"] = str(error.msg)
@@ -42,7 +46,8 @@ def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
         claim["code"] = str(error.code)
     if isinstance(error, MemoryError):  # Python's own, not one of that name
         claim["code"] = "memory_limit"
-        namespace.clear()
+        if not keep:
+            namespace.clear()
     try:
         from guest import tracebacks  # most runs end well
 

@@ -24,12 +24,21 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def add(name: str, data: str) -> None:
-    """Adds a piece in base64 to a file. Raises OSError, or ValueError for a wrong name or data."""
+def add(name: str, data: str, begun: set[str]) -> None:
+    """Adds a piece in base64 to a file, or replaces one that isn't among those begun for the run.
+
+    Raises OSError, or ValueError for a wrong name or data.
+    """
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise ValueError("it is no name of a file")
     piece = memoryview(a2b_base64(data))
     os.makedirs(IN, exist_ok=True)
+    if name not in begun:
+        begun.add(name)
+        try:
+            os.unlink(f"{IN}/{name}")
+        except FileNotFoundError:
+            pass
     fd = os.open(f"{IN}/{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         while piece:
@@ -39,13 +48,19 @@ def add(name: str, data: str) -> None:
 
 
 def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
-    """Sends the files below path by name, and says which were left behind."""
+    """Sends the files below path by name, and says which were left behind.
+
+    Of a sandbox, those that it has sent already and that haven't changed since are left out.
+    """
     behind: list[str] = []
     refused: list[str] = []
     renamed: list[str] = []
     for name, fd in _files(path, refused):
         try:
-            size = os.fstat(fd).st_size
+            about = os.fstat(fd)
+            size, mark = about.st_size, (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+            if run.sandbox and run.sandbox.sent.get(name) == mark:
+                continue
             try:
                 given = run.room.take(name, size)
             except artifacts.LimitReached:
@@ -53,6 +68,8 @@ def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
                 continue
             if given != name:
                 renamed.append(f"{_shown(name)} as {given}")
+            if run.sandbox and len(run.sandbox.sent) < MAX_ENTRIES:
+                run.sandbox.sent[name] = mark
             data = _read(fd, size)
             for frame in artifacts.frames(given, mime.guess(name, data), data):
                 run.artifact(frame)

@@ -74,14 +74,21 @@ class Host:
         if self._run.asked:
             raise Stop(wire.EXIT_PROTOCOL, "the host sent a file after the execute")
         try:
-            files.add(name, data)
+            files.add(name, data, self._run.files)
         except (OSError, ValueError) as e:
             raise Stop(wire.EXIT_INTERNAL, f"the file {name[:100]!r} can't be written: {e}") from None
 
     def _execute(self, frame: wire.Frame, line: bytes) -> None:
-        if self._run.asked:
-            raise Stop(wire.EXIT_PROTOCOL, "the host sent a second execute; a guest is for one run")
+        if self._run.asked or (self._run.sandbox and not frame.get("keep")):
+            said = "while one runs" if self._run.sandbox else "a guest is for one run"
+            raise Stop(wire.EXIT_PROTOCOL, f"the host sent a second execute; {said}")
         self._run.asked = True
+        if frame.get("keep"):
+            if not self._run.sandbox:
+                from guest.rescue import Sandbox  # most guests are for one run
+
+                self._run.sandbox = Sandbox(self._run)
+            self._run.sandbox.begin(frame["options"])
         self._run.id = frame["id"]
         limit = frame["options"].get("maxArtifactBytes")
         self._run.file_limit = limit if isinstance(limit, int) and limit > 0 else 0

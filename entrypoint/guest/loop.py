@@ -13,10 +13,14 @@ import time
 
 from guest import confine, outcome, wire
 from guest.host import Host
+from guest.light_typing import TYPE_CHECKING
 from guest.output import Output
 from guest.requests import Requests
 from guest.run import Run, Stop, kill_all
 from guest.watch import INTERVAL, Watch
+
+if TYPE_CHECKING:
+    from guest.rescue import Sandbox
 
 SOON = 0.003  # seconds after which code is watched: most has ended by then
 PARTING = 0.01  # seconds that the host has to hang up; what is left of the run isn't watched then
@@ -58,8 +62,11 @@ class Loop:
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         self._reap()
         try:
-            while not (self._run.done and self._run.to_host.size == 0):
-                self._step()
+            while True:
+                while not (self._run.done and self._run.to_host.size == 0):
+                    self._step()
+                if not self._next():
+                    break
             self._part()
             return wire.EXIT_OK
         except Stop as stop:
@@ -72,6 +79,19 @@ class Loop:
             return wire.EXIT_INTERNAL
         finally:
             kill_all(self._run.child, self._run.status is not None)
+            if self._run.sandbox:
+                self._run.sandbox.end()
+
+    def _next(self) -> bool:
+        """Gets ready for another run, if there can be one."""
+        sandbox = self._run.sandbox
+        if not sandbox or sandbox.lost or not self._link_open:
+            return False
+        self._run.again()
+        self._run.to_child.forget()
+        self._watch = None
+        sandbox.ask()
+        return True
 
     def _step(self) -> None:
         now = time.monotonic()
@@ -89,9 +109,15 @@ class Loop:
                 self._run.kill(reason, because)
         if self._output.due is not None and self._output.due <= now:
             self._output.flush()
+        sandbox = self._run.sandbox
+        if sandbox:
+            sandbox.overdue(now)
+            sandbox.drop_older(now) if self._run.running else None
+            if self._run.status is not None and not self._run.asked and not self._replace(sandbox):
+                raise Stop(wire.EXIT_INTERNAL, f"the sandbox ended between calls: {sandbox.lost}")
         if self._run.status is not None and not self._run.done:
             outcome.finish(self._run, self._requests if self._link_open else None, self._output)
-            if self._link_open:
+            if self._link_open and not sandbox:
                 self._close_link()  # nothing comes behind done
         self._flush_link()
         self._run.tell_taken()
@@ -100,7 +126,7 @@ class Loop:
                 self._run.to_host.flush()
             except OSError as e:
                 raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
-        if self._run.done and self._run.to_host.size:  # the host takes its time; see finish
+        if self._run.done and self._run.to_host.size and not sandbox:  # the host takes its time; see finish
             kill_all(self._run.child, collected=True)
         if self._run.to_child.size > wire.UNREAD_MAX:
             unread = f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB"
@@ -110,6 +136,9 @@ class Loop:
         if awaited and now - self._run.began >= SOON:  # short code has ended by now, and needs no look
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
+
+    def _replace(self, sandbox: Sandbox) -> bool:
+        return sandbox.died(self._requests if self._link_open else None)
 
     def _let_end(self) -> None:
         """Waits for a child that is ending: until it has ended its memory counts twice (fastexit.py)."""
@@ -147,13 +176,20 @@ class Loop:
         takes = room and self._run.held_size < wire.HELD_MAX and self._run.to_child.size <= wire.LINK_WATER
         link = select.POLLIN if takes else 0
         link |= select.POLLOUT if self._run.to_child.size else 0
-        if self._link_open and link:
+        sandbox = self._run.sandbox
+        idle = sandbox and self._run.ready and not self._run.running and not sandbox.awaits
+        if self._link_open and link and not idle:
             poller.register(self._run.to_child.fd, link)
         return poller
 
     def _timeout(self, now: float) -> float:
         """Milliseconds until the next thing is due. poll rounds up."""
-        times = [self._heard + wire.SILENCE, now + 1.0]
+        times = [self._heard + wire.SILENCE]
+        if sandbox := self._run.sandbox:
+            if sandbox.awaits:
+                times.append(sandbox.until)
+        if not sandbox or self._run.running:
+            times.append(now + 1.0)
         if self._output.rests_until > now:
             times.append(self._output.rests_until)
         if self._output.due is not None:

@@ -25,6 +25,7 @@ _WHY = {
     "cancel": ("cancelled", "the run was cancelled"),
     "memory": ("memory_limit", "the processes of the run used more memory than it may"),
     "processes": ("runtime_error", "the run had more processes and threads than it may"),
+    "deaf": ("internal_error", "the sandbox didn't answer: code of an earlier call has gone on"),
 }
 
 
@@ -34,7 +35,11 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     assert status is not None
     # Not killed yet: freeing its memory would delay done. It can have itself continued, so nothing
     # that takes long is done before it is killed.
-    kill_all(run.child, collected=True, by=signal.SIGSTOP)
+    kept = run.sandbox
+    if kept:
+        kept.freeze()
+    else:
+        kill_all(run.child, collected=True, by=signal.SIGSTOP)
     if not run.asked:
         for fd in sorted(output.open):
             os.write(2, wire.read_some(fd) or b"")
@@ -42,20 +47,24 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
         raise Stop(wire.EXIT_INTERNAL, why)
     run.begin(regardless=True)
     output.take_all()
-    output.finish(PIPE_MAX)
-    if requests:
+    output.finish(PIPE_MAX, bool(kept))
+    if requests and not run.alive:
         requests.drain(LEFT_MAX)
+    frame = done(run, status)
+    if kept:
+        frame["sandbox"] = kept.settle(requests)
     home, out = os.path.split(OUT)
-    if run.id and (_holds_any(OUT) or (status == 0 and _holds_any(home, ("in", out)))):
-        kill_all(run.child, collected=True)
+    if run.id and (_holds_any(OUT) or (status == 0 and not kept and _holds_any(home, ("in", out)))):
+        if not kept:
+            kill_all(run.child, collected=True)
         from guest import files  # few runs leave files, and it takes longer than all the rest of a short run
 
         files.hand_over(run, OUT, output.add)
-        if status == 0 and not run.claim and not run.room.used():
+        if status == 0 and not run.claim and not run.room.used() and not kept:
             files.tell_lost(OUT, output.add)
         output.flush()
     sys.stderr.flush()
-    run.send(done(run, status))
+    run.send(frame)
     run.done = True
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from guest import wire
+from guest.light_typing import TYPE_CHECKING
 from guest.output import Output
 from guest.run import Run
+
+if TYPE_CHECKING:
+    from guest.rescue import Sandbox
 
 _CODES = {
     "runtime_error", "tool_error", "validation_error", "serialization_error", "internal_error",
@@ -38,6 +42,12 @@ class Requests:
             self._one(line)
         return True
 
+    def forget(self) -> None:
+        """Drops all that has come, as that of a process which is no more."""
+        while wire.read_some(self._run.to_child.fd):
+            pass
+        self._lines = wire.Lines(wire.MAX_FRAME)
+
     def drain(self, limit: int) -> None:
         """Reads what a dead child left, for its claim; calls are too late."""
         while limit > 0 and (data := wire.read_some(self._run.to_child.fd)):
@@ -65,8 +75,12 @@ class Requests:
     def _word(self, frame: wire.Frame) -> None:
         """Takes what asks for no answer."""
         kind = frame.get("type")
-        if kind == "warm":
+        if (sandbox := self._run.sandbox) and kind in ("spare", "took"):
+            (sandbox.answered if kind == "spare" else sandbox.took)(frame)
+        elif kind == "warm":
             self._run.warmed(names(frame.get("failed")))
+        elif kind == "ended" and sandbox:
+            self._ended(sandbox, frame)
         elif kind == "imported":
             self._run.imported = names(frame.get("names"))
         elif kind == "claim":
@@ -76,6 +90,14 @@ class Requests:
         elif kind == "artifact" and self._run.running and (piece := artifact(frame)):
             self._run.room.note(piece["name"], len(piece["data"]) * 3 // 4)
             self._run.artifact(piece)
+
+    def _ended(self, sandbox: Sandbox, frame: wire.Frame) -> None:
+        """Takes the word that a run is over whose process goes on. All is stopped then."""
+        status = frame.get("status")
+        if self._run.running and self._run.status is None and type(status) is int and 0 <= status <= 255:
+            sandbox.freeze()
+            sandbox.ended(names(frame.get("unfit")))
+            self._run.status, self._run.alive = status << 8, True
 
     def _call(self, frame: wire.Frame, wrong: str) -> None:
         call = frame.get("callId")

@@ -179,7 +179,7 @@ class Watching(unittest.TestCase):
         bounded = watch.Watch(0, 20, None)
         with (
             unittest.mock.patch.object(watch.Watch, "_members", return_value=[str(n) for n in range(21)]),
-            unittest.mock.patch.object(watch, "_read", side_effect=AssertionError("it takes too long")),
+            unittest.mock.patch.object(watch, "read", side_effect=AssertionError("it takes too long")),
         ):
             self.assertEqual(bounded.exceeded(), ("processes", ""))
 
@@ -257,7 +257,7 @@ class Watching(unittest.TestCase):
                     self.subTest(swap=swap, huge=huge, rollup=told[1] != ""),
                     unittest.mock.patch.object(watch.Watch, "_members", return_value=["7"]),
                     unittest.mock.patch.object(
-                        watch, "_read", side_effect=lambda path, files=files: files.get(path, "")
+                        watch, "read", side_effect=lambda path, files=files: files.get(path, "")
                     ),
                 ):
                     self.assertEqual(watch.Watch(MIB, 0, 7).exceeded(), (want, ""))

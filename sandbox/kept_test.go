@@ -1,0 +1,136 @@
+package sandbox_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// kept is a guest that lasts, over a plain subprocess.
+func kept(t *testing.T, change func(*sandbox.Config)) *sandbox.Kept {
+	t.Helper()
+	k, err := newSandbox(t, change).Keep(t.Context(), sandbox.KeepRequest{MaxAge: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { k.Close() })
+	return k
+}
+
+// in runs code in a kept guest.
+func in(t *testing.T, k *sandbox.Kept, code string, timeout time.Duration) sandbox.Result {
+	t.Helper()
+	r, err := k.Run(t.Context(), sandbox.Request{Code: code, Timeout: timeout, Providers: shop("echo")},
+		hostFunc(echo))
+	if err != nil {
+		t.Fatalf("%s: %v", code, err)
+	}
+	return r
+}
+
+// TestKeptVariables: a call finds what the calls before it have left.
+func TestKeptVariables(t *testing.T) {
+	k := kept(t, nil)
+	for _, c := range []struct{ code, want string }{
+		{"x = 1\ndef f(a): return a / x", ""},
+		{"f(3)", "3.0\n"},
+		{"x = 2; print(mcp_shop.echo(text='a'))", "a\n"},
+		{"import asyncio; await asyncio.sleep(0); y = await mcp_shop.echo(text='b')", ""},
+		{"f(3), y", "(1.5, 'b')\n"},
+		{"raise SystemExit(3)", ""},
+		{"print(x); x = 0", "2\n"},
+		{"f(1)", ""},
+		{"x", "0\n"},
+	} {
+		r := in(t, k, c.code, 20*time.Second)
+		if r.Stdout() != c.want || r.Kept == nil || r.Kept.State != sandbox.StateKept {
+			t.Errorf("%s: got %q, %+v, %+v, want %q", c.code, r.Stdout(), r.Kept, r, c.want)
+		}
+		if c.code == "f(1)" && (r.Status != sandbox.StatusError || r.Error == nil ||
+			!strings.Contains(r.Error.Traceback, `File "<call 1>", line 2, in f`+"\n    def f(a): return a / x")) {
+			t.Errorf("got %+v", r.Error)
+		}
+	}
+}
+
+// BadCalls are calls that end the process that has the variables.
+var badCalls = []struct {
+	name, code string
+	timeout    time.Duration
+	want       sandbox.Status
+}{
+	{"timeout", "while True: pass", time.Second, sandbox.StatusTimeout},
+	{"exit", "import os; os._exit(3)", 0, sandbox.StatusExit},
+	{"killed", "import os; os.kill(os.getpid(), 9)", 0, sandbox.StatusExit},
+	{"segfault", "import ctypes; ctypes.string_at(0)", 0, sandbox.StatusExit},
+	{"stack overflow", "import ctypes\nf = ctypes.CFUNCTYPE(None)(lambda: f())\n" +
+		"import sys; sys.setrecursionlimit(1 << 30); f()", 0, sandbox.StatusExit},
+	{"descriptors", "import os; os.closerange(0, 4096)", 0, sandbox.StatusOK},
+}
+
+// TestKeptRollback: after a call that ends badly the variables are as before it.
+func TestKeptRollback(t *testing.T) {
+	k := kept(t, nil)
+	in(t, k, "import random; random.seed(1); x = [0]; calls = 0", 20*time.Second)
+	for i, c := range badCalls {
+		t.Run(c.name, func(t *testing.T) {
+			r := in(t, k, "x[0] = 'changed'; calls = 99; random.random()\n"+c.code, cmp.Or(c.timeout, 20*time.Second))
+			if r.Status != c.want || r.Kept.State != sandbox.StateBefore {
+				t.Fatalf("got %+v, %+v", r, r.Kept)
+			}
+			want := []string{"[0] 0\n", "[0] 1\n", "[0] 2\n", "[0] 3\n", "[0] 4\n", "[0] 5\n"}[i]
+			if r := in(t, k, "print(x, calls); calls += 1", 20*time.Second); r.Stdout() != want ||
+				r.Kept.State != sandbox.StateKept {
+				t.Errorf("got %q, %+v, want %q", r.Stdout(), r, want)
+			}
+		})
+	}
+	if r := in(t, k, "random.random() == random.Random(1).random()", 20*time.Second); r.Stdout() != "True\n" {
+		t.Errorf("random's state is another: %q", r.Stdout())
+	}
+}
+
+// TestKeptCancelled: the caller's cancel ends the call and not the guest.
+func TestKeptCancelled(t *testing.T) {
+	k := kept(t, nil)
+	in(t, k, "x = 1", 20*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := k.Run(ctx, sandbox.Request{Code: "x = 2; print('begun')\nwhile True: pass", Timeout: 20 * time.Second,
+		Output: func(sandbox.Chunk) { cancel() }}, hostFunc(echo))
+	if err != nil || r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateBefore {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if r := in(t, k, "x", 20*time.Second); r.Stdout() != "1\n" {
+		t.Errorf("got %q", r.Stdout())
+	}
+	if r, err := k.Run(ctx, sandbox.Request{Code: "x = 3", Timeout: time.Second}, nil); err != nil ||
+		r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateKept {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// TestKeptEnds: one that is closed, and one that has lost its process, take no more calls.
+func TestKeptEnds(t *testing.T) {
+	k := kept(t, nil)
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var ended *sandbox.EndedError
+	if _, err := k.Run(t.Context(), sandbox.Request{Code: "1", Timeout: time.Second}, nil); !errors.As(err, &ended) {
+		t.Errorf("got %v", err)
+	}
+	k = kept(t, nil)
+	r := in(t, k, "import os; os._exit(1)", 20*time.Second)
+	if r.Kept.State != sandbox.StateLost || r.Kept.Reason == "" {
+		t.Errorf("got %+v, %+v", r, r.Kept)
+	}
+	<-k.Done()
+	if why, ok := k.Ended(); !ok || why != r.Kept.Reason {
+		t.Errorf("ended because %q, %v", why, ok)
+	}
+}
