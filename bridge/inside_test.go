@@ -114,7 +114,9 @@ func TestToolSets(t *testing.T) {
 			var hello struct{ Instructions string }
 			p.result("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t",`+
 				`"version":"1"}}`, &hello)
-			var list struct{ Tools []struct{ Name, Description string } }
+			var list struct {
+				Tools []struct{ Name, Description string }
+			}
 			p.result("tools/list", `{}`, &list)
 			said := hello.Instructions
 			var names []string

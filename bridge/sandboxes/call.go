@@ -93,7 +93,8 @@ func (c *Call) Run(ctx context.Context, req sandbox.Request, h sandbox.Host) (sa
 	case res.Kept.State == sandbox.StateLost:
 		b.end(res.Kept.Reason)
 	}
-	b.calls = res.Kept.Calls
+	b.calls = max(b.calls, res.Kept.Calls) // the run may have been cancelled before it began
+	res.Kept.Calls = b.calls
 	if b.over { // also where someone else has ended it
 		res.Kept = &sandbox.KeptState{State: sandbox.StateLost, Reason: r.tombs[b.id].reason, Calls: b.calls}
 	}

@@ -153,11 +153,13 @@ func TestStateOfSessionOnEngine(t *testing.T) {
 	}
 }
 
-// TestKilledWithSandboxes kills bridges that have sandboxes, at rest and in a call: nothing is left.
+// TestKilledWithSandboxes kills bridges that have sandboxes, at rest and in a call, or lets their
+// client go, as its death does: nothing is left.
 func TestKilledWithSandboxes(t *testing.T) {
 	needEngine(t)
-	for _, busy := range []bool{false, true} {
-		t.Run(fmt.Sprintf("busy %v", busy), func(t *testing.T) {
+	for _, tt := range []struct{ busy, client bool }{{}, {busy: true}, {client: true}, {busy: true, client: true}} {
+		busy := tt.busy
+		t.Run(fmt.Sprintf("busy %v, client %v", busy, tt.client), func(t *testing.T) {
 			before := runtimeDirs(t)
 			mark := markVar + "=" + filepath.Base(filepath.Dir(t.TempDir()))
 			c := serve(t, with(command(t, nil), mark))
@@ -168,8 +170,13 @@ func TestKilledWithSandboxes(t *testing.T) {
 					"arguments": map[string]any{"code": "while True: pass", "sandbox": id, "timeout": 100}})
 			}
 			c.killed = true
-			must(t, c.cmd.Process.Kill())
-			c.cmd.Wait() //nolint:errcheck // it was killed
+			if tt.client {
+				must(t, c.stdin.Close())
+			} else {
+				must(t, c.cmd.Process.Kill())
+			}
+			<-c.ended
+			c.cmd.Wait() //nolint:errcheck // it was killed, or says how a client's end is
 			noneLeft(t, []int{c.cmd.Process.Pid}, before, mark)
 		})
 	}
