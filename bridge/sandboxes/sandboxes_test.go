@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,7 +141,8 @@ func TestLine(t *testing.T) {
 	within(t, func(t *testing.T, h *house) {
 		free := make(chan struct{})
 		var order []string
-		under, refused := 0, 0
+		under := 0
+		var refused atomic.Int64
 		h.run = func(_ context.Context, r sandbox.Request) (sandbox.Result, error) {
 			if r.ID == "" {
 				return sandbox.Result{}, nil
@@ -158,7 +160,7 @@ func TestLine(t *testing.T) {
 			go func() {
 				c, err := h.Enter(t.Context(), "a", id, nil)
 				if i > 0 && errors.As(err, new(*GoneError)) {
-					refused++
+					refused.Add(1)
 					return
 				}
 				if err != nil {
@@ -184,8 +186,8 @@ func TestLine(t *testing.T) {
 		}
 		free <- struct{}{}
 		synctest.Wait()
-		if len(order) != 1 || order[0] != "0" || refused != maxWait {
-			t.Errorf("%v have run, %d were refused", order, refused)
+		if len(order) != 1 || order[0] != "0" || refused.Load() != maxWait {
+			t.Errorf("%v have run, %d were refused", order, refused.Load())
 		}
 	})
 }
