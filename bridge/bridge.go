@@ -169,16 +169,16 @@ type Config struct {
 // Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed:
 // only, in memory, what can still be read of the last runs.
 type Bridge struct {
-	cfg        Config
-	structured bool // the output mode
-	limits     catalog.Limits
-	starts     *elicit.Starts
-	telemetry  *telemetry
-	kept       *output.Store
-	inside     *sandboxtools.Tools // work on sandboxes without code; nil where there are none
-	self       mcp.Implementation  // what the server calls itself
-	server     *server.MCPServer
-	clients    *client.Clients
+	cfg          Config
+	structured   bool // the output mode
+	limits       catalog.Limits
+	starts       *elicit.Starts
+	telemetry    *telemetry
+	kept         *output.Store
+	sandboxTools *sandboxtools.Tools // work on sandboxes without code; nil where there are none
+	self         mcp.Implementation  // what the server calls itself
+	server       *server.MCPServer
+	clients      *client.Clients
 
 	mu     sync.RWMutex // also of what latest says together with the upstreams
 	latest *catalog.Catalog
@@ -242,7 +242,7 @@ func New(cfg Config) (*Bridge, error) {
 		latest: catalog.New(known, cfg.Servers, cfg.Problems),
 	}
 	if cfg.Sandboxes != nil {
-		b.inside = sandboxtools.New(sandboxtools.Config{Registry: cfg.Sandboxes, Templates: cfg.Packages,
+		b.sandboxTools = sandboxtools.New(sandboxtools.Config{Registry: cfg.Sandboxes, Templates: cfg.Packages,
 			Output: b.kept, Reads: b.offers(output.ReadTool), Limits: cfg.Sandboxes.Limits()})
 	}
 	b.server = b.newServer(cfg.Instance)

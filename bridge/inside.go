@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -14,35 +15,40 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// inSandbox returns what answers calls of a tool that works on a sandbox without code. Each call is
-// recorded, and none begins that could not be.
+// inSandbox returns what answers calls of a tool that works on a sandbox without code.
 func (b *Bridge) inSandbox(t mcp.Tool) func(context.Context, json.RawMessage) *mcp.CallToolResult {
 	return func(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
-		if err := b.unready(ctx); err != nil {
-			return mcp.NewToolResultError(text.Hinted(err))
-		}
-		began, id := time.Now(), newID()
 		r := requestOf(ctx)
 		p := r.Report(ctx)
 		defer p.Finish()
 		turn := r.Turn()
-		res, said := b.inside.Call(ctx, t.Name, raw, sandboxtools.Caller{
-			ID: id, Owner: r.owner(), Wait: turn.Wait, Pass: turn.Pass, Progress: p.At,
+		res, afterwards := b.inside(ctx, t.Name, raw, r.name(), sandboxtools.Caller{
+			Owner: r.owner(), Wait: turn.Wait, Pass: turn.Pass, Progress: p.At,
 			Printed: func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) },
 		})
-		outcome := said.Code
-		if outcome == "" {
-			outcome = audit.OutcomeOK
-		}
-		record := audit.Record{Kind: audit.KindSandbox, Run: id, Sandbox: named(said.Sandbox), Tool: t.Name,
-			Outcome: outcome, ResultBytes: said.Bytes}
-		a := b.auditor(id, r.name())
-		a.arguments(&record, raw)
-		a.record(context.WithoutCancel(ctx), record, began)
-		took := rounded(time.Since(began))
-		r.Afterwards(func() {
-			b.clients.Log(slog.LevelInfo, t.Name, "call", id, "sandbox", said.Sandbox, "outcome", outcome, "took", took)
-		})
+		r.Afterwards(afterwards)
 		return res
+	}
+}
+
+// inside calls a tool that works on a sandbox without code, for a client of a name. The call is
+// recorded, and doesn't begin if it could not be. afterwards is called when it is answered.
+func (b *Bridge) inside(ctx context.Context, tool string, raw json.RawMessage, client string,
+	by sandboxtools.Caller) (res *mcp.CallToolResult, afterwards func()) {
+	if err := b.unready(ctx); err != nil {
+		return mcp.NewToolResultError(text.Hinted(err)), func() {}
+	}
+	began := time.Now()
+	by.ID = newID()
+	res, said := b.sandboxTools.Call(ctx, tool, raw, by)
+	outcome := cmp.Or(said.Code, audit.OutcomeOK)
+	record := audit.Record{Kind: audit.KindSandbox, Run: by.ID, Sandbox: named(said.Sandbox), Tool: tool,
+		Outcome: outcome, ResultBytes: said.Bytes}
+	a := b.auditor(by.ID, client)
+	a.arguments(&record, raw)
+	a.record(context.WithoutCancel(ctx), record, began)
+	took := rounded(time.Since(began))
+	return res, func() {
+		b.clients.Log(slog.LevelInfo, tool, "call", by.ID, "sandbox", said.Sandbox, "outcome", outcome, "took", took)
 	}
 }

@@ -57,6 +57,31 @@ func (r *Registry) list(owner string) []Info {
 	return all
 }
 
+// All describes the sandboxes of all owners, the last used first.
+func (r *Registry) All() []Info {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []Info
+	for _, b := range r.live {
+		if b.guest != nil {
+			all = append(all, b.info())
+		}
+	}
+	slices.SortFunc(all, func(a, b Info) int { return b.Used.Compare(a.Used) })
+	return all
+}
+
+// Owner returns whose a sandbox is.
+func (r *Registry) Owner(id string) (owner string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, ok := r.live[id]
+	if !ok {
+		return "", false
+	}
+	return b.owner, true
+}
+
 // List describes the sandboxes of an owner, the last used first.
 func (r *Registry) List(owner string) []Info {
 	r.mu.Lock()

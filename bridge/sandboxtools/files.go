@@ -2,6 +2,7 @@ package sandboxtools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"time"
@@ -94,7 +95,7 @@ func (c *call) read() (any, error) {
 	r := content{Path: c.path(), Encoding: c.encoding()}
 	var data []byte
 	err := c.within(func(g sandboxes.Guest) (err error) {
-		data, err = g.ReadFile(c.ctx, r.Path, mostRead)
+		data, err = g.ReadFile(c.ctx, r.Path, cmp.Or(c.caller.MostRead, mostRead))
 		return err
 	})
 	switch {

@@ -63,6 +63,7 @@ var without = map[string]string{
 	"secrets":        "a sandbox has no way out over which a secret could go; its code calls the user's servers, which have theirs",
 	"allow_out":      "a sandbox has no network, so there is nothing to allow; its code calls the user's servers",
 	"deny_out":       "a sandbox has no network: all is denied",
+	"keep_running":   "all processes of a sandbox are stopped between calls",
 	"preview_access": "a sandbox has no way in, so there are no previews",
 	"vcpu":           "the cores of a sandbox are the user's setting: MCP_BRIDGE_CPUS, or limits of the environment",
 	"memory_mib":     "the memory of a sandbox is the user's setting: MCP_BRIDGE_MEMORY, or limits of the environment",

@@ -46,7 +46,7 @@ type Tools struct{ cfg Config }
 // New returns Tools.
 func New(cfg Config) *Tools { return &Tools{cfg} }
 
-// Caller is who calls a tool, and what hears of the call. All fields are required.
+// Caller is who calls a tool, and what hears of the call. All fields but MostRead are required.
 type Caller struct {
 	ID    string // of the call, for read_output
 	Owner string // of the sandboxes
@@ -56,6 +56,8 @@ type Caller struct {
 
 	Progress runtime.Progress
 	Printed  func(sandbox.Chunk)
+
+	MostRead int64 // bytes of a file that is read; 0 for the usual bound
 }
 
 // Report is what is recorded of a call.

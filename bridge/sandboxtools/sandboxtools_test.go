@@ -267,6 +267,7 @@ func TestErrors(t *testing.T) {
 		{"sandbox_create", `{"secrets":{"A":"b"}}`, nil, "no way out"},
 		{"sandbox_create", `{"allow_out":["x"]}`, nil, "no network"},
 		{"sandbox_create", `{"deny_out":["0.0.0.0/0"]}`, nil, "no network"},
+		{"sandbox_create", `{"keep_running":true}`, nil, "stopped between calls"},
 		{"sandbox_create", `{"preview_access":"public"}`, nil, "no previews"},
 		{"sandbox_update", `{"sandbox_id":"ID","allow_out":["x"]}`, nil, "no network"},
 		{"sandbox_create", `{"from_template":"x"}`, nil, `there is no template "x"`},

@@ -74,6 +74,7 @@ func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
 			if err != nil { // no interface that holds nil
 				return nil, err
 			}
+			p.console.open(p)
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,

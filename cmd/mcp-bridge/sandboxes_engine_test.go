@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -225,3 +227,78 @@ const gone = await call("run_python", { code: "print(1)", sandbox: sandbox_id })
 console.log(gone.isError && gone.content[0].text.includes("you have ended it") ? "lost" : gone.content[0].text);
 await client.close();
 `
+
+// TestSandboxCommands: people list, use and end sandboxes of a bridge that is running. Its socket is
+// for them alone, and goes with the bridge, also when that is killed.
+func TestSandboxCommands(t *testing.T) {
+	needEngine(t)
+	b := command(t, nil)
+	c := serve(t, b)
+	does := func(stdin string, args ...string) (stdout, stderr string, code int) {
+		t.Helper()
+		cmd := exec.Command(b.Path, append([]string{"sandbox"}, args...)...)
+		cmd.Env, cmd.Stdin = b.Env, strings.NewReader(stdin)
+		var out, log bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &log
+		err := cmd.Run()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return out.String(), log.String(), cmd.ProcessState.ExitCode()
+	}
+	if out, log, code := does("", "list"); out != "" || code != 0 || !strings.Contains(log, "there are no sandboxes") {
+		t.Errorf("before there are any: %q %q %d", out, log, code)
+	}
+	id := c.begin("open('made.txt', 'w').write('by code')")
+	if out, _, _ := does("", "list"); !strings.Contains(out, id) || !strings.Contains(out, "active") {
+		t.Errorf("listed: %s", out)
+	}
+	out, log, code := does("cat made.txt\nmkdir sub; echo\ncd sub\npwd\ncd nowhere\necho to-err >&2\nfalse\n", "shell", id)
+	if out != "by code\n/workspace/sub\n" || !strings.Contains(log, "to-err\n") || !strings.Contains(log, "nowhere") ||
+		code != 1 {
+		t.Errorf("the shell printed %q and %q, and ended with %d", out, log, code)
+	}
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "in.txt"), []byte("from here"), 0o600))
+	if _, log, code := does("", "cp", filepath.Join(dir, "in.txt"), id+":/workspace/sub/"); code != 0 {
+		t.Errorf("copying in: %s", log)
+	}
+	if _, log, code := does("", "cp", id+":/workspace/sub/in.txt", filepath.Join(dir, "out.txt")); code != 0 {
+		t.Errorf("copying out: %s", log)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "out.txt")); err != nil || string(got) != "from here" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, log, code := does("", "cp", id+":made.txt", filepath.Join(dir, "out.txt")); code != 1 ||
+		!strings.Contains(log, "is there already") {
+		t.Errorf("over a file: %d %s", code, log)
+	}
+	if _, log, code := does("", "cp", "a", "b"); code != exitUsage || !strings.Contains(log, "in a sandbox") {
+		t.Errorf("neither in a sandbox: %d %s", code, log)
+	}
+	if _, log, code := does("", "kill", "zzzz"); code != exitUsage || !strings.Contains(log, `no sandbox "zzzz"`) {
+		t.Errorf("one that isn't there: %d %s", code, log)
+	}
+	if _, log, code := does("", "kill", id); code != 0 {
+		t.Errorf("killing it: %s", log)
+	}
+	if got := c.python("print(1)", map[string]any{"sandbox": id}); !strings.Contains(got.Text, "has ended") {
+		t.Error(got.Text)
+	}
+	sockets, err := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"),
+		fmt.Sprintf("mcp-bridge.sandboxes.*.%d.sock", c.cmd.Process.Pid)))
+	must(t, err)
+	if len(sockets) != 1 {
+		t.Fatalf("sockets: %v", sockets)
+	}
+	if info, err := os.Stat(sockets[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("its socket: %v, %v", info.Mode(), err)
+	}
+	c.killed = true
+	must(t, c.cmd.Process.Kill())
+	c.cmd.Wait() //nolint:errcheck // it was killed
+	within(t, "its socket is gone", func() bool {
+		_, err := os.Stat(sockets[0])
+		return errors.Is(err, os.ErrNotExist)
+	})
+}

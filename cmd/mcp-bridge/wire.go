@@ -65,6 +65,7 @@ type parts struct {
 	driver   *detect.Driver
 	sandbox  *sandbox.Sandbox
 	lasting  *sandboxes.Registry // nil where none are kept
+	console  console
 	tools    *catalog.Store
 	pool     *upstream.Pool
 	bridge   *bridge.Bridge
@@ -306,6 +307,7 @@ func (p *parts) close() error {
 	var runs, servers, engine, watchdog error
 	if p.sandbox != nil {
 		work.Go(func() {
+			p.console.close()
 			if p.lasting != nil {
 				p.lasting.Close()
 			}
