@@ -78,7 +78,8 @@ func (c *Chooser) Create(ctx context.Context, name string, wanted []string, slow
 			"mcp-bridge env add %.60s PACKAGE…, or on_demand = true in [packages] of the policy's file", name)
 	}
 	if !environments.ValidName(name) || name == Base || name == environments.Data {
-		return Template{}, args.Errorf("no template can have the name %.60q: it takes small letters, digits and -", name)
+		return Template{}, args.Errorf("no template can have the name %.60q: it takes small letters, digits and -",
+			name)
 	}
 	b := &wheels.Block{}
 	for _, text := range wanted {

@@ -57,10 +57,10 @@ func schema(fields []field) json.RawMessage {
 	return b.Bytes()
 }
 
-// No tool has these arguments of the original, for the reason given.
+// without has why no tool has these arguments of the original.
 var without = map[string]string{
 	"from_snapshot":  "sandboxes have no snapshots; sandbox_undo takes back the last run's variables",
-	"secrets":        "a sandbox has no way out over which a secret could go; its code calls the user's servers, which have theirs",
+	"secrets":        "a sandbox has no way out over which a secret could go; the user's servers have their own",
 	"allow_out":      "a sandbox has no network, so there is nothing to allow; its code calls the user's servers",
 	"deny_out":       "a sandbox has no network: all is denied",
 	"keep_running":   "all processes of a sandbox are stopped between calls",
@@ -125,14 +125,6 @@ func (g *given) text(name string) (s string) {
 		g.fail("argument %q must be a string, not %s", name, args.Kind(v))
 	}
 	return s
-}
-
-// yes returns a boolean, false if it isn't given.
-func (g *given) yes(name string) (is bool) {
-	if v := g.values[name]; v != nil && json.Unmarshal(v, &is) != nil {
-		g.fail("argument %q must be true or false, not %s", name, args.Kind(v))
-	}
-	return is
 }
 
 // number returns a whole number from least to most.

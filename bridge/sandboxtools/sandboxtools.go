@@ -9,6 +9,7 @@ package sandboxtools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -136,7 +137,8 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by C
 	if err == nil && c.wrong != nil {
 		err = c.wrong
 	}
-	half, failed := err.(*partial)
+	var half *partial
+	failed := errors.As(err, &half)
 	switch {
 	case failed:
 		result, c.report.Code = half.result, codeStopped

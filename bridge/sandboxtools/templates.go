@@ -85,7 +85,8 @@ func (c *call) newTemplate() (any, error) {
 		wanted = append(wanted, names...)
 	}
 	if from != "" && from != packages.Base {
-		c.fail(`argument "from" must be %q: a template has the packages that are named and those that they need`, packages.Base)
+		c.fail(`argument "from" must be %q: a template has the packages that are named, and those that they need`,
+			packages.Base)
 	}
 	if len(wanted) == 0 {
 		c.fail(`argument "packages" is missing: name the Python packages that the template is to have`)

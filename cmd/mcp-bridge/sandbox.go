@@ -199,11 +199,11 @@ func (a *app) sandboxShell(ctx context.Context, id string) error {
 		lines := bufio.NewScanner(a.stdin)
 		for a.prompt(id, dir); lines.Scan(); a.prompt(id, dir) {
 			line := strings.TrimSpace(lines.Text())
-			switch {
-			case line == "":
+			if line == "exit" {
+				break
+			}
+			if line == "" {
 				continue
-			case line == "exit":
-				return exitWith(code)
 			}
 			to, err := changed(call, dir, line)
 			if err != nil {
