@@ -69,7 +69,8 @@ var badCalls = []struct {
 	{"killed", "import os; os.kill(os.getpid(), 9)", 0, sandbox.StatusExit},
 	{"segfault", "import ctypes; ctypes.string_at(0)", 0, sandbox.StatusExit},
 	{"stack overflow", "import ctypes\nf = ctypes.CFUNCTYPE(None)(lambda: f())\n" +
-		"import sys; sys.setrecursionlimit(1 << 30); f()", 0, sandbox.StatusExit},
+		"import resource, sys; sys.setrecursionlimit(1 << 30)\n" +
+		"resource.setrlimit(resource.RLIMIT_STACK, (1 << 14, -1)); f()", 0, sandbox.StatusExit},
 	{"descriptors", "import os; os.closerange(0, 4096)", 0, sandbox.StatusOK},
 }
 

@@ -76,7 +76,8 @@ class Repeat:
             self._reserve.release()
             claim = errors.told(e, self._namespace, keep=True)
             self._link.send({"type": "claim", "error": claim})
-            del e
+            if claim["code"] == "memory_limit" and self._spares.made:  # what it has filled goes with it
+                _exit(1)
             self._reserve.renew()
             return 1
 

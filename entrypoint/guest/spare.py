@@ -35,6 +35,7 @@ class Spares:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self.made = False  # there is one of before this call
         self._made: list[int] = []  # processes that are to be collected when they have ended
 
     def make(self, fork: bool) -> None:
@@ -42,6 +43,7 @@ class Spares:
 
         It returns in the spare too, once that has taken over.
         """
+        self.made = False
         self._made = [pid for pid in self._made if not _ended(pid)]
         if not fork:
             self._link.send({"type": "spare", "pid": 0})
@@ -56,6 +58,7 @@ class Spares:
             return
         if pid:
             _sigmask(signal.SIG_SETMASK, mask)
+            self.made = True
             self._made.append(pid)
             self._link.send({"type": "spare", "pid": pid})
             return
