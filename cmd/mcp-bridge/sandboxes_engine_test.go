@@ -228,6 +228,15 @@ console.log(gone.isError && gone.content[0].text.includes("you have ended it") ?
 await client.close();
 `
 
+// consolesOf are the sockets for the user of a bridge.
+func consolesOf(t *testing.T, pid int) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"),
+		fmt.Sprintf("mcp-bridge.sandboxes.*.%d.sock", pid)))
+	must(t, err)
+	return found
+}
+
 // TestSandboxCommands: people list, use and end sandboxes of a bridge that is running. Its socket is
 // for them alone, and goes with the bridge, also when that is killed.
 func TestSandboxCommands(t *testing.T) {
@@ -285,9 +294,7 @@ func TestSandboxCommands(t *testing.T) {
 	if got := c.python("print(1)", map[string]any{"sandbox": id}); !strings.Contains(got.Text, "has ended") {
 		t.Error(got.Text)
 	}
-	sockets, err := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"),
-		fmt.Sprintf("mcp-bridge.sandboxes.*.%d.sock", c.cmd.Process.Pid)))
-	must(t, err)
+	sockets := consolesOf(t, c.cmd.Process.Pid)
 	if len(sockets) != 1 {
 		t.Fatalf("sockets: %v", sockets)
 	}
