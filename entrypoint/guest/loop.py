@@ -156,7 +156,8 @@ class Loop:
             unread = f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB"
             self._run.kill("memory", unread)
             self._run.to_child.clear()
-        awaited = (self._run.running or self._ahead) and self._watch is None and any(self._run.watch)
+        on = self._ahead or bool(sandbox and sandbox.running)
+        awaited = (self._run.running or on) and self._watch is None and any(self._run.watch)
         if awaited and now - self._run.began >= SOON:  # short code has ended by now, and needs no look
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
@@ -197,6 +198,8 @@ class Loop:
         if room and self._run.running:
             for fd in self._output.awaited(now):
                 poller.register(fd, select.POLLIN)
+        for fd in self._unheard():
+            poller.register(fd, select.POLLIN)
         takes = room and self._run.held_size < wire.HELD_MAX and self._run.to_child.size <= wire.LINK_WATER
         link = select.POLLIN if takes else 0
         link |= select.POLLOUT if self._run.to_child.size else 0
@@ -205,6 +208,12 @@ class Loop:
         if self._link_open and link and not idle:
             poller.register(self._run.to_child.fd, link)
         return poller
+
+    def _unheard(self) -> set[int]:
+        """The pipes of processes that run on while no code does: nothing is to wait for a reader."""
+        sandbox = self._run.sandbox
+        on = sandbox and sandbox.running and (not self._run.running or self._run.job)
+        return self._printed.open if on else set()
 
     def _timeout(self, now: float) -> float:
         """Milliseconds until the next thing is due. poll rounds up."""
@@ -238,6 +247,8 @@ class Loop:
                 self._close_link()
         elif fd in self._output.open:
             self._output.take(fd)
+        elif fd in self._printed.open:
+            wire.read_some(fd)
 
     def _hear(self) -> None:
         data = wire.read_some(self._in)

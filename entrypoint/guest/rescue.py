@@ -181,7 +181,9 @@ class Sandbox:
         spare, self.spare = self.spare, 0
         if not self._replaced(spare, requests):
             return False
-        self._note = "the process ended between calls; threads are gone"
+        killed, self._run.killed, self._run.because = self._run.killed, "", ""
+        why = f"all processes were ended between calls: {killed}" if killed else "the process ended between calls"
+        self._note = f"{why}; threads are gone"
         self.ask()
         return True
 
@@ -192,13 +194,13 @@ class Sandbox:
             _kill(pid)
 
     def _others(self) -> list[int]:
-        """All living processes of the container, or of the child's group, but the copies."""
-        group = None if os.getpid() == 1 else self._run.child
+        """All living processes of the container, or of the groups of child and job, but the copies."""
+        groups = None if os.getpid() == 1 else (self._run.child, self._run.job)
         found = []
         left = {1, self.spare, self.older, *self._before, self._run.child if self._run.job else 1}
         for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
             fields = _stat(pid) if pid not in left else []
-            if len(fields) > 2 and fields[0] not in "ZX" and group in (None, int(fields[2])):
+            if len(fields) > 2 and fields[0] not in "ZX" and (groups is None or int(fields[2]) in groups):
                 found.append(pid)
         return found
 
