@@ -13,6 +13,9 @@ const (
 	TypeCancel     = "cancel"      // host → guest
 	TypePing       = "ping"        // host → guest
 	TypeFile       = "file"        // host → guest
+	TypeExec       = "exec"        // host → guest
+	TypeFiles      = "files"       // host → guest
+	TypeUndo       = "undo"        // host → guest
 	TypeReady      = "ready"       // guest → host
 	TypeStarted    = "started"     // guest → host
 	TypeToolCall   = "tool_call"   // guest → host
@@ -21,6 +24,7 @@ const (
 	TypeArtifact   = "artifact"    // guest → host
 	TypeTaken      = "taken"       // guest → host
 	TypeDone       = "done"        // guest → host
+	TypeData       = "data"        // guest → host
 	TypePong       = "pong"        // guest → host
 )
 
@@ -57,6 +61,50 @@ type File struct {
 	Type string `json:"type"`
 	Name string `json:"name"` // one part of a path
 	Data string `json:"data"` // base64
+}
+
+// Exec asks the supervisor of a sandbox to run a shell command. It is answered as an execute is,
+// but that there are no tool calls.
+type Exec struct {
+	Type      string            `json:"type"`
+	ID        string            `json:"id"`
+	Command   string            `json:"command"`             // for sh -c
+	Directory string            `json:"directory,omitempty"` // empty for /workspace
+	Variables map[string]string `json:"variables,omitempty"` // beside those of the Options
+	Options   Options           `json:"options"`
+}
+
+// Files asks the supervisor of a sandbox for something that it does with files, while all other
+// processes are stopped. It is answered by data frames and a done.
+type Files struct {
+	Type  string `json:"type"`
+	ID    string `json:"id"`
+	Op    string `json:"op"` // one of those below
+	Path  string `json:"path"`
+	Limit int64  `json:"limit,omitempty"` // bytes of what is read or zipped
+	Data  string `json:"data,omitempty"`  // base64, of what is written
+}
+
+// What Files asks for.
+const (
+	FilesRead  = "read"
+	FilesWrite = "write"
+	FilesList  = "list"
+	FilesZip   = "zip"
+)
+
+// Undo asks the supervisor of a sandbox to take back the last execute. It is answered by a done.
+type Undo struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// Entry is a file in a directory.
+type Entry struct {
+	Name     string  `json:"name"`
+	Type     string  `json:"type"` // "file", "directory", "link", "other"
+	Size     int64   `json:"size"`
+	Modified float64 `json:"modified"` // seconds since 1970
 }
 
 // Environment says which packages of its image a container's code has, beside the standard library.
@@ -100,8 +148,11 @@ type Options struct {
 	// bound that the engine doesn't enforce. Zero means that bound isn't watched.
 	Watch Watch `json:"watch,omitzero"`
 
-	// Variables are put into the environment, once.
+	// Variables are put into the environment of a sandbox, once.
 	Variables map[string]string `json:"variables,omitempty"`
+
+	// Running lets the processes of a sandbox run on between runs.
+	Running bool `json:"running,omitempty"`
 
 	// Servers are all names that the code may ask for, each with its alias, whether or not its
 	// tools are known yet.
@@ -241,7 +292,7 @@ type FromGuest struct {
 	Stream string `json:"stream,omitempty"` // "stdout", "stderr"
 	Text   string `json:"text,omitempty"`
 
-	// artifact
+	// artifact; of data Data
 	Name  string `json:"name,omitempty"`
 	Mime  string `json:"mime,omitempty"`
 	Data  string `json:"data,omitempty"` // base64
@@ -256,6 +307,8 @@ type FromGuest struct {
 	Wait       *Wait           `json:"wait,omitempty"`
 	Imported   []string        `json:"imported,omitzero"` // modules of the Environment, as the code says
 	Sandbox    *Sandbox        `json:"sandbox,omitempty"` // where Execute.Keep was set
+	Entries    []Entry         `json:"entries,omitzero"`  // of a list of files
+	More       bool            `json:"more,omitempty"`    // there are further Entries
 
 	// taken
 	// Bytes counts all tool_result and progress frames so far, line ends included, that the guest need

@@ -90,6 +90,7 @@ func (k *Kept) run(caller context.Context, n *session) (Result, error) {
 		if n.req.Began != nil {
 			n.req.Began(true)
 		}
+		k.calls++
 		n.start(ctx, time.Time{}, order)
 		return nil
 	})
@@ -122,7 +123,6 @@ func (k *Kept) talk(caller context.Context, n *session, begin func(context.Conte
 		n.mu.Unlock()
 		return Result{}, err
 	}
-	k.calls++
 	n.readFrames(ctx, g.frames)
 	n.ended = time.Now()
 	n.stopClock()

@@ -1,9 +1,12 @@
 package sandbox_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -134,4 +137,110 @@ func TestKeptEnds(t *testing.T) {
 	if why, ok := k.Ended(); !ok || why != r.Kept.Reason {
 		t.Errorf("ended because %q, %v", why, ok)
 	}
+}
+
+// TestKeptUndo: the last call can be taken back, once.
+func TestKeptUndo(t *testing.T) {
+	k := kept(t, nil)
+	if _, err := k.Undo(t.Context()); !errors.Is(err, sandbox.ErrNoUndo) {
+		t.Errorf("before any call: %v", err)
+	}
+	in(t, k, "x = 1", 20*time.Second)
+	in(t, k, "x = 2", 20*time.Second)
+	if s, err := k.Undo(t.Context()); err != nil || s.State != sandbox.StateBefore {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	if _, err := k.Undo(t.Context()); !errors.Is(err, sandbox.ErrNoUndo) {
+		t.Errorf("a second time: %v", err)
+	}
+	if r := in(t, k, "x", 20*time.Second); r.Stdout() != "1\n" {
+		t.Errorf("got %q", r.Stdout())
+	}
+}
+
+// TestKeptExec: a command runs beside the variables, with what it prints until it ends or is
+// stopped.
+func TestKeptExec(t *testing.T) {
+	k := kept(t, nil)
+	dir := t.TempDir()
+	exec := func(line string, timeout time.Duration) sandbox.Output {
+		t.Helper()
+		out, err := k.Exec(t.Context(), sandbox.Command{Line: line, Dir: dir, Timeout: timeout,
+			Variables: map[string]string{"A": "b"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	text := func(o sandbox.Output, stream string) (text string) {
+		for _, c := range o.Output {
+			if c.Stream == stream {
+				text += c.Text
+			}
+		}
+		return text
+	}
+	if o := exec("echo $A; pwd; echo err >&2; exit 3", 20*time.Second); o.Status != sandbox.StatusExit ||
+		o.ExitCode != 3 || text(o, "stdout") != "b\n"+dir+"\n" || text(o, "stderr") != "err\n" {
+		t.Errorf("got %+v", o)
+	}
+	in(t, k, "x = 1", 20*time.Second)
+	if o := exec("echo part; sleep 60", time.Second); o.Status != sandbox.StatusTimeout ||
+		text(o, "stdout") != "part\n" || o.Kept.State != sandbox.StateKept ||
+		o.Message != "The command was stopped after 1s, its time limit." {
+		t.Errorf("got %+v", o)
+	}
+	if o := exec("true", 20*time.Second); o.Status != sandbox.StatusOK || o.Message != "" {
+		t.Errorf("got %+v", o)
+	}
+	if r := in(t, k, "x", 20*time.Second); r.Stdout() != "1\n" {
+		t.Errorf("got %q", r.Stdout())
+	}
+}
+
+// TestKeptFiles: files are written, read, listed and zipped, and what can't be done is said.
+func TestKeptFiles(t *testing.T) {
+	k := kept(t, nil)
+	dir, ctx := t.TempDir(), t.Context()
+	big := bytes.Repeat([]byte("0123456789abcdef"), sandbox.MaxWriteFile/16)
+	for name, data := range map[string][]byte{"a/b.txt": []byte("hello"), "big": big, "empty": nil} {
+		if err := k.WriteFile(ctx, dir+"/"+name, data); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := k.ReadFile(ctx, dir+"/"+name, 1<<30); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: got %d bytes, %v", name, len(got), err)
+		}
+	}
+	files, more, err := k.ListFiles(ctx, dir)
+	if err != nil || more || len(files) != 3 || files[0].Name != "a" || files[0].Type != "directory" ||
+		files[1].Size != int64(len(big)) || time.Since(files[1].Modified) > time.Hour {
+		t.Errorf("got %+v, %v, %v", files, more, err)
+	}
+	var packed bytes.Buffer
+	if err := k.ZipDir(ctx, dir, sandbox.MaxZip, &packed); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
+	if err != nil || len(archive.File) != 3 {
+		t.Errorf("got %+v, %v", archive, err)
+	}
+	refused := func(code string, err error) {
+		t.Helper()
+		var e *sandbox.FileError
+		if !errors.As(err, &e) || e.Code != code {
+			t.Errorf("got %v, want %s", err, code)
+		}
+	}
+	_, err = k.ReadFile(ctx, dir+"/none", 10)
+	refused("not_found", err)
+	_, err = k.ReadFile(ctx, dir+"/big", 10)
+	refused("too_large", err)
+	_, err = k.ReadFile(ctx, dir, 10)
+	refused("not_a_file", err)
+	_, _, err = k.ListFiles(ctx, dir+"/big")
+	refused("not_a_directory", err)
+	refused("not_a_directory", k.ZipDir(ctx, dir+"/big", 1<<20, io.Discard))
+	refused("too_large", k.ZipDir(ctx, dir, 100, io.Discard))
+	refused("too_large", k.WriteFile(ctx, dir+"/c", make([]byte, sandbox.MaxWriteFile+1)))
+	refused("not_a_file", k.WriteFile(ctx, dir+"/a", nil))
 }

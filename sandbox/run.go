@@ -363,6 +363,10 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 			if !n.calls.cancel(f.CallID) {
 				n.badFrames++
 			}
+		case entrypoint.TypeData:
+			if !n.data.add(f, n.req.ID) {
+				n.badFrames++
+			}
 		case entrypoint.TypeArtifact:
 			n.artifact(f)
 		case entrypoint.TypeDone:

@@ -19,7 +19,8 @@ type session struct {
 	ticket  *ticket
 	machine machine
 	inputs  []Input
-	kept    *Kept // whose run it is; nil for a container of its own
+	data    *received // what a sandbox's files are sent to; nil for a run
+	kept    *Kept     // whose run it is; nil for a container of its own
 
 	stdin   *entrypoint.Writer
 	cancel  context.CancelCauseFunc // kills the container; what was printed is still read
@@ -69,7 +70,7 @@ func (n *session) order() ([]byte, error) {
 	}
 	options := n.sandbox.options(n.req, n.machine.facts)
 	if n.kept != nil {
-		options.Variables = n.kept.req.Variables
+		options.Variables, options.Running = n.kept.req.Variables, n.kept.req.Running
 	}
 	line, err := entrypoint.Line(entrypoint.Execute{
 		Type:      entrypoint.TypeExecute,

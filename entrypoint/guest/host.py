@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from guest import wire
+from guest.light_typing import TYPE_CHECKING
 from guest.run import Run, Stop
+
+if TYPE_CHECKING:
+    from guest.rescue import Sandbox
 
 _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {  # what each type of frame must have
     "ping": {"n": int},
@@ -12,6 +16,9 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {  # what each type of 
     "cancel": {"id": str},
     "file": {"name": str, "data": str},
     "execute": {"id": str, "code": str, "options": dict},
+    "exec": {"id": str, "command": str, "options": dict},
+    "files": {"id": str, "op": str, "path": str},
+    "undo": {"id": str},
 }
 
 
@@ -49,6 +56,8 @@ class Host:
             self._cancel(frame["id"])
         elif kind == "file":
             self._file(frame["name"], frame["data"])
+        elif kind != "execute":
+            self._order(frame)
         else:
             self._execute(frame, line)
 
@@ -84,12 +93,8 @@ class Host:
             raise Stop(wire.EXIT_PROTOCOL, f"the host sent a second execute; {said}")
         self._run.asked = True
         if frame.get("keep"):
-            if not self._run.sandbox:
-                from guest.rescue import Sandbox  # most guests are for one run
-
-                self._run.sandbox = Sandbox(self._run)
-            self._run.sandbox.begin(frame["options"])
-        self._run.id = frame["id"]
+            self._sandbox().begin(frame["options"])
+        self._run.id, self._run.code = frame["id"], True
         limit = frame["options"].get("maxArtifactBytes")
         self._run.file_limit = limit if isinstance(limit, int) and limit > 0 else 0
         self._run.bound(frame["options"])
@@ -98,6 +103,22 @@ class Host:
         else:
             self._run.to_child.push(line + b"\n")
         self._run.begin()
+
+
+    def _sandbox(self) -> Sandbox:
+        if not self._run.sandbox:
+            from guest.rescue import Sandbox  # most guests are for one run
+
+            self._run.sandbox = Sandbox(self._run)
+        return self._run.sandbox
+
+    def _order(self, frame: wire.Frame) -> None:
+        """Takes what is to be done in a sandbox without its code."""
+        if self._run.asked:
+            raise Stop(wire.EXIT_PROTOCOL, f"the host sent {frame['type']} while something else runs")
+        self._sandbox()
+        self._run.asked, self._run.id, self._run.order = True, frame["id"], frame
+        self._run.bound(frame.get("options") or {})
 
 
 def _is(value: object, kind: type | tuple[type, ...]) -> bool:

@@ -20,6 +20,7 @@ from guest.run import Run, Stop, kill_all
 from guest.watch import INTERVAL, Watch
 
 if TYPE_CHECKING:
+    from guest.jobs import Answer
     from guest.rescue import Sandbox
 
 SOON = 0.003  # seconds after which code is watched: most has ended by then
@@ -45,8 +46,9 @@ class Loop:
         self._ahead = bool(order and order.get("imports"))  # others' code runs before there is a run
         if self._ahead and order:
             self._run.bound(order)
-        self._output = Output(*pipes, self._run.output)
-        self._requests = Requests(self._run, self._output)
+        self._printed = Output(*pipes, self._run.output)
+        self._output: Output | Answer = self._printed  # or what a job writes
+        self._requests = Requests(self._run, self._printed)
         self._host = Host(self._run)
         self._heard = time.monotonic()
         self._looked = 0.0
@@ -87,11 +89,30 @@ class Loop:
         sandbox = self._run.sandbox
         if not sandbox or sandbox.lost or not self._link_open:
             return False
+        as_before = not self._run.code and not sandbox.revived
         self._run.again()
+        self._watch, self._output = None, self._printed
+        if not sandbox.used or as_before:
+            self._run.warm = self._run.ready and not sandbox.awaits
+            return True
+        sandbox.revived = False
         self._run.to_child.forget()
-        self._watch = None
         sandbox.ask()
         return True
+
+    def _begin(self, sandbox: Sandbox, order: wire.Frame) -> None:
+        """Does what the host asks for in the place of code."""
+        self._run.order = None
+        if order["type"] == "undo":
+            frame = sandbox.undo(self._requests if self._link_open else None)
+            self._run.send({"type": "done", "id": self._run.id, "durationMs": 0, **frame})
+            self._run.done = True
+            return
+        from guest import jobs  # few sandboxes are used so
+
+        sandbox.begin_job(order)
+        self._output = jobs.start(self._run, order)
+        self._run.begin(regardless=True)
 
     def _step(self) -> None:
         now = time.monotonic()
@@ -112,7 +133,10 @@ class Loop:
         sandbox = self._run.sandbox
         if sandbox:
             sandbox.overdue(now)
-            sandbox.drop_older(now) if self._run.running else None
+            if self._run.running and not self._run.job:
+                sandbox.drop_older(now)
+            if self._run.order:
+                self._begin(sandbox, self._run.order)
             if self._run.status is not None and not self._run.asked and not self._replace(sandbox):
                 raise Stop(wire.EXIT_INTERNAL, f"the sandbox ended between calls: {sandbox.lost}")
         if self._run.status is not None and not self._run.done:
@@ -132,7 +156,8 @@ class Loop:
             unread = f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB"
             self._run.kill("memory", unread)
             self._run.to_child.clear()
-        awaited = (self._run.running or self._ahead) and self._watch is None and any(self._run.watch)
+        on = self._ahead or bool(sandbox and sandbox.running)
+        awaited = (self._run.running or on) and self._watch is None and any(self._run.watch)
         if awaited and now - self._run.began >= SOON:  # short code has ended by now, and needs no look
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
@@ -173,14 +198,22 @@ class Loop:
         if room and self._run.running:
             for fd in self._output.awaited(now):
                 poller.register(fd, select.POLLIN)
+        for fd in self._unheard():
+            poller.register(fd, select.POLLIN)
         takes = room and self._run.held_size < wire.HELD_MAX and self._run.to_child.size <= wire.LINK_WATER
         link = select.POLLIN if takes else 0
         link |= select.POLLOUT if self._run.to_child.size else 0
         sandbox = self._run.sandbox
-        idle = sandbox and self._run.ready and not self._run.running and not sandbox.awaits
+        idle = sandbox and self._run.ready and (not self._run.running or self._run.job) and not sandbox.awaits
         if self._link_open and link and not idle:
             poller.register(self._run.to_child.fd, link)
         return poller
+
+    def _unheard(self) -> set[int]:
+        """The pipes of processes that run on while no code does: nothing is to wait for a reader."""
+        sandbox = self._run.sandbox
+        on = sandbox and sandbox.running and (not self._run.running or self._run.job)
+        return self._printed.open if on else set()
 
     def _timeout(self, now: float) -> float:
         """Milliseconds until the next thing is due. poll rounds up."""
@@ -214,6 +247,8 @@ class Loop:
                 self._close_link()
         elif fd in self._output.open:
             self._output.take(fd)
+        elif fd in self._printed.open:
+            wire.read_some(fd)
 
     def _hear(self) -> None:
         data = wire.read_some(self._in)
@@ -244,7 +279,9 @@ class Loop:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return
-                if pid == self._run.child:
+                if pid == self._run.child and self._run.job and self._run.sandbox:
+                    self._run.sandbox.gone = True
+                elif pid in (self._run.job or self._run.child, 0):
                     self._run.status = status
         except ChildProcessError:
             return

@@ -8,9 +8,13 @@ import sys
 import time
 
 from guest import watch, wire
+from guest.light_typing import TYPE_CHECKING
 from guest.output import Output
 from guest.requests import Requests
 from guest.run import Run, Stop, kill_all
+
+if TYPE_CHECKING:
+    from guest.jobs import Answer
 
 OUT = "/workspace/out"  # files that are left here are handed over
 RAISED = 1  # the exit status of a child that claims an exception
@@ -29,7 +33,7 @@ _WHY = {
 }
 
 
-def finish(run: Run, requests: Requests | None, output: Output) -> None:
+def finish(run: Run, requests: Requests | None, output: Output | Answer) -> None:
     """Sends the last output and done. Raises Stop when the child died before there was a run."""
     status = run.status
     assert status is not None
@@ -53,8 +57,12 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
     frame = done(run, status)
     if kept:
         frame["sandbox"] = kept.settle(requests)
+    if not isinstance(output, Output):
+        from guest.jobs import tell  # few sandboxes are used so
+
+        tell(run, output, frame)
     home, out = os.path.split(OUT)
-    if run.id and (_holds_any(OUT) or (status == 0 and not kept and _holds_any(home, ("in", out)))):
+    if run.id and not run.job and (_holds_any(OUT) or (status == 0 and not kept and _holds_any(home, ("in", out)))):
         if not kept:
             kill_all(run.child, collected=True)
         from guest import files  # few runs leave files, and it takes longer than all the rest of a short run
@@ -99,7 +107,7 @@ def done(run: Run, status: int) -> wire.Frame:
         # It can make a failure of a success, as when an exit handler ends the code with 0.
         frame["ok"] = False
         frame["error"] = run.claim
-    elif not run.warm:
+    elif not run.warm and not run.job:
         why = f"the guest failed before it ran the code: {_told(status)}"
         frame["error"] = {"code": "internal_error", "message": why}
     elif exited and run.broken:

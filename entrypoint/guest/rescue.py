@@ -35,6 +35,10 @@ class Sandbox:
         self.until = 0.0  # it has until then
         self.sent: dict[str, tuple[int, ...]] = {}  # files that were handed over, as they were then
         self.lost = ""  # why there is no process any more
+        self.used = False  # there was code
+        self.revived = False  # another process has the variables since a command
+        self.gone = False  # the process with the variables ended while something else was done
+        self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
         self._limit = 0  # bytes of memory
         self._unfit: list[str] = []
         self._why = ""  # no spare could be made
@@ -47,7 +51,18 @@ class Sandbox:
     def begin(self, options: wire.Frame) -> None:
         """Lets the processes run for a call."""
         self._limit = options.get("memoryLimitBytes") or 0
+        self.running = self.running or options.get("running") is True
+        self.used = True
+        self._before = frozenset(self._others()) - {self._run.child} if self.running else frozenset()
         self.thaw()
+
+    def begin_job(self, order: wire.Frame) -> None:
+        """Lets the processes of earlier calls run for a command, but the one with the variables."""
+        if order["type"] == "exec":
+            self.running = self.running or order["options"].get("running") is True
+            self._before = frozenset(self._others()) - {self._run.child}
+            for pid in self._before:
+                _send(pid, signal.SIGCONT)
 
     def thaw(self) -> None:
         if self.awaits:
@@ -58,8 +73,8 @@ class Sandbox:
         """Stops all processes; of a sandbox whose processes run on, only the one with the variables."""
         if not self.running:
             _signal_all(self._run.child, signal.SIGSTOP)
-        elif self._run.status is None:
-            os.kill(self._run.child, signal.SIGSTOP)
+        elif not self.gone:
+            _send(self._run.child, signal.SIGSTOP)
 
     def drop_older(self, now: float) -> None:
         """Ends the process that undo would have needed, once a call is under way."""
@@ -82,7 +97,14 @@ class Sandbox:
 
     def settle(self, requests: Requests | None) -> wire.Frame:
         """Finds out which process has the variables now that a call has ended, and says so as done does."""
-        if self._run.alive:
+        if self._run.job:
+            if self.gone and not self._replaced(self.spare, requests):
+                return {"state": "lost", "reason": self.lost}
+            state = {"state": "kept"}
+            if self.gone:
+                self.spare, self.gone, self.revived = 0, False, True
+                self._note = "the command has ended the process of the variables; threads are gone"
+        elif self._run.alive:
             self._drop(self.older)
             self.older, self.spare = self.spare, 0
             state = {"state": "kept"}
@@ -99,15 +121,19 @@ class Sandbox:
         return state
 
     def undo(self, requests: Requests | None) -> wire.Frame:
-        """Goes back to the process with the variables of before the last call, if there is one."""
+        """Goes back to the process with the variables of before the last call, if there is one.
+
+        It gives what done says of that.
+        """
         if not self.older:
-            return {"state": "kept"}
+            error = {"code": "validation_error", "message": "there is no call that could be undone"}
+            return {"ok": False, "error": error, "sandbox": {"state": "kept"}}
         older, self.older = self.older, 0
         if not self._replaced(older, requests):
-            return {"state": "lost", "reason": self.lost}
-        self.spare = 0
+            return {"ok": False, "sandbox": {"state": "lost", "reason": self.lost}}
+        self.spare, self.revived = 0, True
         self.freeze()
-        return {"state": "before"}
+        return {"ok": True, "sandbox": {"state": "before"}}
 
     def ask(self) -> None:
         """Asks the process for a sign of life, and for a spare unless none would be of use.
@@ -118,7 +144,7 @@ class Sandbox:
         fork = not self.no_way_back
         self._why = "" if fork else self.no_way_back
         self._run.to_child.push(wire.encode({"type": "spare", "fork": fork}))
-        os.kill(self._run.child, signal.SIGCONT)
+        _send(self._run.child, signal.SIGCONT)
 
     def answered(self, frame: wire.Frame) -> None:
         """Takes the answer to ask."""
@@ -133,15 +159,18 @@ class Sandbox:
             why = frame.get("why")
             self._why = why[:200] if isinstance(why, str) else "no spare was made"
         self._run.warm = True
-        if not self._run.asked:
+        if self._run.job:
+            _send(self._run.child, signal.SIGSTOP)
+        elif not self._run.asked:
             self.freeze()
-        self._run.begin()
+        if not self._run.job:
+            self._run.begin()
 
     def overdue(self, now: float) -> None:
         """Gives up waiting for the answer: until there is a call, or for good."""
         if not self.awaits or now < self.until:
             return
-        if self._run.asked:
+        if self._run.asked and not self._run.job:
             self._run.kill("deaf")
         elif not self.running:
             self.freeze()
@@ -152,7 +181,9 @@ class Sandbox:
         spare, self.spare = self.spare, 0
         if not self._replaced(spare, requests):
             return False
-        self._note = "the process ended between calls; threads are gone"
+        killed, self._run.killed, self._run.because = self._run.killed, "", ""
+        why = f"all processes were ended between calls: {killed}" if killed else "the process ended between calls"
+        self._note = f"{why}; threads are gone"
         self.ask()
         return True
 
@@ -163,12 +194,13 @@ class Sandbox:
             _kill(pid)
 
     def _others(self) -> list[int]:
-        """All living processes of the container, or of the child's group, but the copies."""
-        group = None if os.getpid() == 1 else self._run.child
+        """All living processes of the container, or of the groups of child and job, but the copies."""
+        groups = None if os.getpid() == 1 else (self._run.child, self._run.job)
         found = []
+        left = {1, self.spare, self.older, *self._before, self._run.child if self._run.job else 1}
         for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
-            fields = _stat(pid) if pid not in (1, self.spare, self.older) else []
-            if len(fields) > 2 and fields[0] not in "ZX" and group in (None, int(fields[2])):
+            fields = _stat(pid) if pid not in left else []
+            if len(fields) > 2 and fields[0] not in "ZX" and (groups is None or int(fields[2]) in groups):
                 found.append(pid)
         return found
 
@@ -251,8 +283,12 @@ def _parent(pid: int) -> int:
 
 
 def _kill(pid: int) -> None:
+    _send(pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: int) -> None:
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
     except OSError:
         pass
 

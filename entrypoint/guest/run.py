@@ -48,6 +48,9 @@ class Run:
         # of the child, as waitpid gave it; of one whose variables are kept, what it says
         self.status: int | None = None
         self.alive = False  # the run is over, and the child is not
+        self.code = False  # it is code that runs
+        self.order: wire.Frame | None = None  # what is to be done in the place of code
+        self.job = 0  # the process that does it
         self.killed = ""  # why the supervisor killed the child
         self.because = ""  # the same for a person, where killed alone doesn't say it
         self.claim: wire.Frame | None = None  # what the child says of its own error
