@@ -243,7 +243,8 @@ func New(cfg Config) (*Bridge, error) {
 	}
 	if cfg.Sandboxes != nil {
 		b.sandboxTools = sandboxtools.New(sandboxtools.Config{Registry: cfg.Sandboxes, Templates: cfg.Packages,
-			Output: b.kept, Reads: b.offers(output.ReadTool), Limits: cfg.Sandboxes.Limits()})
+			Output: b.kept, Reads: b.offers(output.ReadTool), Limits: cfg.Sandboxes.Limits(),
+			MostCommand: cfg.MaxTimeout})
 	}
 	b.server = b.newServer(cfg.Instance)
 	b.clients = client.New(client.Config{

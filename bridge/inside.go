@@ -24,7 +24,11 @@ func (b *Bridge) inSandbox(t mcp.Tool) func(context.Context, json.RawMessage) *m
 		turn := r.Turn()
 		res, afterwards := b.inside(ctx, t.Name, raw, r.name(), sandboxtools.Caller{
 			Owner: r.owner(), Wait: turn.Wait, Pass: turn.Pass, Progress: p.At,
-			Printed: func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) },
+			Printed: func(c sandbox.Chunk) {
+				if p != nil { // the client has asked
+					p.Printed(c.Stream, c.Text)
+				}
+			},
 		})
 		r.Afterwards(afterwards)
 		return res

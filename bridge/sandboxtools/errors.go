@@ -35,6 +35,9 @@ func told(ctx context.Context, err error) (said, code string) {
 			gone.Others()), codeNotFound
 	case errors.As(err, &file):
 		return fileTold(file)
+	case errors.Is(err, sandbox.ErrNoUndo):
+		return err.Error() + ": there was none since, or no way back was kept. Set the variables by run_python",
+			codeConflict
 	case errors.As(err, new(*sandboxes.InUseError)):
 		return err.Error() + ". Re-check with sandbox_info", codeConflict
 	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandbox.QueueError)):

@@ -13,18 +13,15 @@ import (
 // Bounds of a command.
 const (
 	usualCommand = time.Minute
-	mostCommand  = 10 * time.Minute // a longer time becomes this one
+	mostCommand  = 10 * time.Minute // a longer time becomes this one, or Config.MostCommand
 	mostShown    = 32 << 10         // bytes of each stream in a result
 )
-
-// MostCommand is how long a command may take.
-const MostCommand = mostCommand
 
 func execTools() []tool {
 	return []tool{{"sandbox_exec", "Run a command",
 		"Run a shell command in a sandbox, in /workspace.",
 		[]field{{"sandbox_id", "string", "", true}, {"command", "string", "", true}, {"cwd", "string", "", false},
-			{"env", "map", "", false}, {"timeout_ms", "integer", "default 60000, at most 600000", false}},
+			{"env", "map", "", false}, {"timeout_ms", "integer", "default 60000; more than is allowed becomes that", false}},
 		[]field{{"stdout", "string", "", true}, {"stderr", "string", "", true}, {"exit_code", "integer", "", true},
 			{"truncated", "boolean", "", true}, {"run", "string", "for read_output, if truncated", false},
 			{"message", "string", "what stopped it", false}},
@@ -44,7 +41,7 @@ type executed struct {
 func (c *call) exec() (any, error) {
 	command := sandbox.Command{
 		Line: c.text("command"), Dir: c.text("cwd"), Variables: c.variables("env"), Output: c.caller.Printed,
-		Timeout: milliseconds(c.number("timeout_ms", usualCommand.Milliseconds(), 1, 1<<53)),
+		Timeout: c.clamped(c.number("timeout_ms", usualCommand.Milliseconds(), 1, 1<<53)),
 	}
 	if strings.TrimSpace(command.Line) == "" {
 		c.fail(`argument "command" is empty`)
@@ -58,7 +55,15 @@ func (c *call) exec() (any, error) {
 		return nil, err
 	}
 	stdout, stderr := streams(out)
-	res := executed{ExitCode: out.ExitCode, Message: out.Message}
+	res := executed{ExitCode: out.ExitCode}
+	ended := out.Status == sandbox.StatusOK || out.Status == sandbox.StatusExit
+	if !ended || out.Signal != 0 {
+		res.Message = out.Message
+	}
+	if out.Kept.State == sandbox.StateLost {
+		ended = false
+		res.Message = strings.TrimSpace(res.Message + " The sandbox has ended with it.")
+	}
 	var cutOut, cutErr bool
 	res.Stdout, cutOut = shorten(stdout, out.Truncated.Stdout)
 	res.Stderr, cutErr = shorten(stderr, out.Truncated.Stderr)
@@ -66,14 +71,16 @@ func (c *call) exec() (any, error) {
 	if res.Truncated && c.cfg.Reads && c.cfg.Output.KeepText(c.caller.ID, stdout, stderr) {
 		res.Run = c.caller.ID
 	}
-	if out.Status != sandbox.StatusExit && out.Status != sandbox.StatusOK {
+	if !ended {
 		return nil, &partial{res}
 	}
 	return res, nil
 }
 
-func milliseconds(n int64) time.Duration {
-	return min(time.Duration(min(n, mostCommand.Milliseconds()))*time.Millisecond, mostCommand)
+// clamped returns a time that a command may have.
+func (c *call) clamped(ms int64) time.Duration {
+	most := min(mostCommand, c.cfg.MostCommand)
+	return min(time.Duration(min(ms, most.Milliseconds()))*time.Millisecond, most)
 }
 
 // streams returns what a command printed.

@@ -139,7 +139,8 @@ func newBox(t *testing.T) *box {
 		Idle: 30 * time.Minute, MaxAge: 8 * time.Hour, Most: 12, LongestCall: time.Minute, Limits: limits,
 	})
 	t.Cleanup(b.registry.Close)
-	b.Tools = New(Config{Registry: b.registry, Templates: &b.templates, Output: b.output, Reads: true, Limits: limits})
+	b.Tools = New(Config{Registry: b.registry, Templates: &b.templates, Output: b.output, Reads: true, Limits: limits,
+		MostCommand: time.Hour})
 	return b
 }
 

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -39,6 +40,8 @@ type Config struct {
 	Output    *output.Store // takes what a result doesn't show
 	Reads     bool          // there is a tool that reads it
 	Limits    runtime.Limits
+
+	MostCommand time.Duration // that a command may have
 }
 
 // Tools answers calls of the tools. It is safe for concurrent use.

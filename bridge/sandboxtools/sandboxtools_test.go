@@ -193,15 +193,24 @@ func TestExec(t *testing.T) {
 	}{
 		{"usual time", `"command":"ls"`, sandbox.Output{Status: sandbox.StatusExit},
 			func(c sandbox.Command, _ executed, failed bool) bool { return c.Timeout == usualCommand && !failed }},
-		{"clamped time", `"command":"ls","timeout_ms":999999999`, sandbox.Output{Status: sandbox.StatusExit},
+		{"clamped time", `"command":"ls","timeout_ms":999999999`, sandbox.Output{Status: sandbox.StatusOK},
 			func(c sandbox.Command, _ executed, _ bool) bool { return c.Timeout == mostCommand }},
 		{"all arguments", `"command":"ls","cwd":"/tmp","env":{"A":"b"},"timeout_ms":1500`,
 			sandbox.Output{Status: sandbox.StatusExit},
 			func(c sandbox.Command, _ executed, _ bool) bool {
 				return c.Dir == "/tmp" && c.Variables["A"] == "b" && c.Timeout.Milliseconds() == 1500 && c.Line == "ls"
 			}},
-		{"exit code", `"command":"false"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 1},
-			func(_ sandbox.Command, r executed, failed bool) bool { return r.ExitCode == 1 && !failed }},
+		{"exit code", `"command":"false"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 1, Message: "It exited."},
+			func(_ sandbox.Command, r executed, failed bool) bool {
+				return r.ExitCode == 1 && !failed && r.Message == ""
+			}},
+		{"signal", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 139, Signal: 11, Message: "It crashed."},
+			func(_ sandbox.Command, r executed, failed bool) bool { return !failed && r.Message == "It crashed." }},
+		{"it ends the sandbox", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 0,
+			Kept: sandbox.KeptState{State: sandbox.StateLost}},
+			func(_ sandbox.Command, r executed, failed bool) bool {
+				return failed && r.Message == "The sandbox has ended with it."
+			}},
 		{"both streams", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, Output: []sandbox.Chunk{
 			{Stream: "stdout", Text: "a"}, {Stream: "stderr", Text: "b"}, {Stream: "stdout", Text: "c"}}},
 			func(_ sandbox.Command, r executed, _ bool) bool { return r.Stdout == "ac" && r.Stderr == "b" }},
@@ -259,6 +268,7 @@ func TestErrors(t *testing.T) {
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls","env":{"A=B":"c"}}`, nil, `"A=B" can't be a variable`},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":["ls"]}`, nil, `"command" must be a string, not a list`},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`, errors.New("the engine is away"), "the engine is away"},
+		{"sandbox_undo", `{"sandbox_id":"ID"}`, sandbox.ErrNoUndo, "there is no call that could be undone: "},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`, &sandbox.QueueError{}, "Retry after a short backoff"},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`, &sandbox.EndedError{Reason: "it ran out of memory"},
 			`has ended: it ran out of memory. Use sandbox_list to see ids or sandbox_create for a new one; you have no live`},

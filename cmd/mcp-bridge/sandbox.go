@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/docker/go-units"
@@ -188,9 +189,10 @@ const shellTime = 600_000
 // sandboxShell runs lines in a sandbox. It ends with the code of the last one.
 func (a *app) sandboxShell(ctx context.Context, id string) error {
 	out := newCodeOutput(a.stdout.Code(), a.stderr.Code())
+	var mute atomic.Bool // what is printed now was asked for by us
 	printed := func(m *jsonrpc.Message) {
 		var c sandbox.Chunk
-		if m.Method == bridge.UserPrinted && json.Unmarshal(m.Params, &c) == nil {
+		if m.Method == bridge.UserPrinted && !mute.Load() && json.Unmarshal(m.Params, &c) == nil {
 			out.take(c)
 		}
 	}
@@ -205,7 +207,9 @@ func (a *app) sandboxShell(ctx context.Context, id string) error {
 			if line == "" {
 				continue
 			}
+			mute.Store(true)
 			to, err := changed(call, dir, line)
+			mute.Store(false)
 			if err != nil {
 				return err
 			}

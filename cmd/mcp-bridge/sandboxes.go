@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
-	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxtools"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -78,8 +77,7 @@ func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
-		LongestCall: max(time.Duration(p.cfg.MaxTimeout), sandboxtools.MostCommand) +
-			time.Duration(p.cfg.QueueTimeout) + offClock,
+		LongestCall: time.Duration(p.cfg.MaxTimeout) + time.Duration(p.cfg.QueueTimeout) + offClock,
 		Limits: p.sandboxConfig(what).Limits,
 	})
 }
