@@ -38,7 +38,7 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 	r := b.registry
 	r.mu.Lock()
 	g, over := b.guest, b.over
-	variables := b.settings.Variables
+	settings := b.settings
 	r.mu.Unlock()
 	switch {
 	case over:
@@ -47,8 +47,8 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 		return g, nil
 	}
 	g, err := r.cfg.Keep(ctx, sandbox.KeepRequest{
-		Environment: env, MaxAge: r.cfg.MaxAge + r.cfg.LongestCall, Variables: variables,
-		Queued: queued, Progress: p,
+		Environment: env, MaxAge: r.cfg.MaxAge + r.cfg.LongestCall,
+		Variables: settings.Variables, Running: settings.Running, Queued: queued, Progress: p,
 	})
 	if err != nil {
 		return nil, err

@@ -101,6 +101,7 @@ type Settings struct {
 	Name      string
 	Metadata  map[string]string
 	Variables map[string]string // of its environment
+	Running   bool              // its processes run on between calls
 
 	Timeout    time.Duration // of the time that it isn't paused, after which it ends; 0 for none
 	AutoDelete time.Duration // of one pause, after which it ends; 0 for none

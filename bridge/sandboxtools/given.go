@@ -63,7 +63,6 @@ var without = map[string]string{
 	"secrets":        "a sandbox has no way out over which a secret could go; the user's servers have their own",
 	"allow_out":      "a sandbox has no network, so there is nothing to allow; its code calls the user's servers",
 	"deny_out":       "a sandbox has no network: all is denied",
-	"keep_running":   "all processes of a sandbox are stopped between calls",
 	"preview_access": "a sandbox has no way in, so there are no previews",
 	"vcpu":           "the cores of a sandbox are the user's setting: MCP_BRIDGE_CPUS, or limits of the environment",
 	"memory_mib":     "the memory of a sandbox is the user's setting: MCP_BRIDGE_MEMORY, or limits of the environment",
@@ -125,6 +124,14 @@ func (g *given) text(name string) (s string) {
 		g.fail("argument %q must be a string, not %s", name, args.Kind(v))
 	}
 	return s
+}
+
+// yes returns a boolean, false if it isn't given.
+func (g *given) yes(name string) (is bool) {
+	if v := g.values[name]; v != nil && json.Unmarshal(v, &is) != nil {
+		g.fail("argument %q must be true or false, not %s", name, args.Kind(v))
+	}
+	return is
 }
 
 // number returns a whole number from least to most.

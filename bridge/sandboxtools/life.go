@@ -28,10 +28,11 @@ func lifeTools() []tool {
 	return []tool{
 		{"sandbox_create", "Create a sandbox",
 			"Create a sandbox: Linux with Python, files in /workspace and /tmp, no network. It is ready at once; " +
-				"run_python takes its id too. Processes are stopped between calls.",
+				"run_python takes its id too. Processes are stopped between calls, unless keep_running.",
 			[]field{{"name", "string", "", false}, {"from_template", "string", "see sandbox_template_list", false},
 				{"timeout_seconds", "integer", timeout, false}, {"auto_delete_seconds", "integer", remove, false},
-				{"metadata", "map", "", false}, {"env_vars", "map", "no secrets", false}},
+				{"metadata", "map", "", false}, {"env_vars", "map", "no secrets", false},
+				{"keep_running", "boolean", "", false}},
 			[]field{{"id", "string", "", true}, {"name", "string", "", true}, {"status", "string", "", true},
 				{"metadata", "map", "", true}},
 			hints(false, false, false), (*call).create},
@@ -92,6 +93,7 @@ func listedOf(i sandboxes.Info) listed {
 func (c *call) create() (any, error) {
 	s := sandboxes.Settings{
 		Name: c.text("name"), Metadata: c.texts("metadata", maxMetadata), Variables: c.variables("env_vars"),
+		Running:    c.yes("keep_running"),
 		Timeout:    seconds(c.number("timeout_seconds", 0, 1, mostTimeout)),
 		AutoDelete: seconds(c.number("auto_delete_seconds", 0, 0, mostDelete)),
 	}

@@ -150,9 +150,9 @@ func promised(t *testing.T, tool, result string) {
 func TestInfo(t *testing.T) {
 	b := newBox(t)
 	b.call("sandbox_create", `{"name":"n","from_template":"data","timeout_seconds":3600,"auto_delete_seconds":60,`+
-		`"env_vars":{"A":"1"}}`)
-	if v := b.guests[0].request.Variables["A"]; v != "1" {
-		t.Errorf("the guest has A=%q", v)
+		`"env_vars":{"A":"1"},"keep_running":true}`)
+	if r := b.guests[0].request; r.Variables["A"] != "1" || !r.Running {
+		t.Errorf("the guest has %+v", r)
 	}
 	b.call("sandbox_pause", `{"sandbox_id":"ID"}`)
 	var got struct {
@@ -277,7 +277,7 @@ func TestErrors(t *testing.T) {
 		{"sandbox_create", `{"secrets":{"A":"b"}}`, nil, "no way out"},
 		{"sandbox_create", `{"allow_out":["x"]}`, nil, "no network"},
 		{"sandbox_create", `{"deny_out":["0.0.0.0/0"]}`, nil, "no network"},
-		{"sandbox_create", `{"keep_running":true}`, nil, "stopped between calls"},
+		{"sandbox_create", `{"keep_running":"yes"}`, nil, "must be true or false, not a string"},
 		{"sandbox_create", `{"preview_access":"public"}`, nil, "no previews"},
 		{"sandbox_update", `{"sandbox_id":"ID","allow_out":["x"]}`, nil, "no network"},
 		{"sandbox_create", `{"from_template":"x"}`, nil, `there is no template "x"`},

@@ -78,6 +78,6 @@ func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
 		LongestCall: time.Duration(p.cfg.MaxTimeout) + time.Duration(p.cfg.QueueTimeout) + offClock,
-		Limits: p.sandboxConfig(what).Limits,
+		Limits:      p.sandboxConfig(what).Limits,
 	})
 }

@@ -112,6 +112,36 @@ func TestSandboxOnEngine(t *testing.T) {
 	}
 }
 
+// TestKeepRunning: processes run on between calls where that was asked for, and nowhere else.
+func TestKeepRunning(t *testing.T) {
+	needEngine(t)
+	c := serve(t, with(command(t, nil), "MCP_BRIDGE_TOOLS=all"))
+	for _, running := range []bool{true, false} {
+		id := c.tool("sandbox_create", map[string]any{"keep_running": running})["id"]
+		const ticks = "(while true; do echo tick >> ticks; sleep 0.05; done) >/dev/null 2>&1 &"
+		c.tool("sandbox_exec", map[string]any{"sandbox_id": id, "command": ticks})
+		count := func() (n int) {
+			read := c.tool("sandbox_files_read", map[string]any{"sandbox_id": id, "path": "ticks"})
+			return strings.Count(fmt.Sprint(read["content"]), "tick")
+		}
+		before := count()
+		if running {
+			within(t, "it has gone on", func() bool { return count() > before+3 })
+			c.tool("sandbox_exec", map[string]any{"sandbox_id": id,
+				"command": "python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 &"})
+			const get = `python3 -c "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8000/').status)"`
+			within(t, "a server answers in a later call", func() bool {
+				return c.tool("sandbox_exec", map[string]any{"sandbox_id": id, "command": get})["stdout"] == "200\n"
+			})
+			continue
+		}
+		c.python("import time; time.sleep(0.5)", nil) // elsewhere
+		if after := count(); after > before+2 {       // it may tick while a file is read
+			t.Errorf("it ticked %d times between calls", after-before)
+		}
+	}
+}
+
 // TestStateOnEngine: variables outlive calls, also those that end badly, and no others see them.
 func TestStateOnEngine(t *testing.T) {
 	needEngine(t)
