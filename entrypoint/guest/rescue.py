@@ -195,7 +195,7 @@ class Sandbox:
 
     def _others(self) -> list[int]:
         """All living processes of the container, or of the groups of child and job, but the copies."""
-        groups = None if os.getpid() == 1 else (self._run.child, self._run.job)
+        groups = None if os.getpid() == 1 else {self._run.child, self._run.job or self._run.child}
         found = []
         left = {1, self.spare, self.older, *self._before, self._run.child if self._run.job else 1}
         for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
