@@ -339,3 +339,21 @@ func TestSandboxCommands(t *testing.T) {
 		return errors.Is(err, os.ErrNotExist)
 	})
 }
+
+// TestLockDownInASandbox looks around from the code of a sandbox, in its second call too, and finds
+// what the code of any run finds.
+func TestLockDownInASandbox(t *testing.T) {
+	needEngine(t)
+	t.Setenv("MCP_BRIDGE_TEST_SECRET", "must-not-be-seen")
+	c := serve(t, command(t, nil))
+	id := c.begin("pass")
+	look := looksAround(t)
+	for call := 2; call < 4; call++ {
+		got := c.python(look, map[string]any{"sandbox": id, "timeout": 60})
+		report, is := strings.CutSuffix(got.Text, fmt.Sprintf("\n[sandbox %s, call %d]", id, call))
+		if got.IsError || !is {
+			t.Fatal(got.Text)
+		}
+		checkLockDown(t, report)
+	}
+}
