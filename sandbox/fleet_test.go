@@ -206,6 +206,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		var frame struct {
 			Type, ID, Code string
 			N              int64
+			Keep           bool
 		}
 		if json.Unmarshal(line, &frame) != nil {
 			return
@@ -243,7 +244,12 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			if code {
 				f.reused++
 			}
-			code = true
+			code = !frame.Keep
+			state := ""
+			if frame.Keep {
+				f.idle[id] = true
+				state = `,"sandbox":{"state":"kept"}`
+			}
 			f.mu.Unlock()
 			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","text":"%d %s"}`+"\n",
 				frame.ID, id, strings.TrimSpace(spec.Image+" "+tag))
@@ -255,8 +261,8 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			go func() {
 				if sleep(ctx, took) {
 					fmt.Fprintf(std.Stdout,
-						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0},"imported":%s}`+"\n",
-						frame.ID, imported)
+						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0},"imported":%s%s}`+"\n",
+						frame.ID, imported, state)
 				}
 			}()
 		}
