@@ -239,7 +239,8 @@ def _zipped(path: str, limit: int) -> bytes:
                     while data := source.read(1 << 16):
                         target.write(data)
                         if buffer.tell() > limit:
-                            raise Refused("too_large", f"the zip file has more than {limit:,} bytes, the most that can be had")
+                            said = f"the zip file has more than {limit:,} bytes, the most that can be had"
+                            raise Refused("too_large", said)
                 if left <= 0:
                     raise Refused("too_large", f"it has more than {MAX_ZIPPED:,} files")
     data = buffer.getvalue()

@@ -245,10 +245,10 @@ class Loop:
         elif fd == self._run.to_child.fd:
             if event & ~select.POLLOUT and not self._requests.take():
                 self._close_link()
+        elif fd in self._unheard():
+            wire.read_some(fd)
         elif fd in self._output.open:
             self._output.take(fd)
-        elif fd in self._printed.open:
-            wire.read_some(fd)
 
     def _hear(self) -> None:
         data = wire.read_some(self._in)

@@ -62,7 +62,8 @@ def finish(run: Run, requests: Requests | None, output: Output | Answer) -> None
 
         tell(run, output, frame)
     home, out = os.path.split(OUT)
-    if run.id and not run.job and (_holds_any(OUT) or (status == 0 and not kept and _holds_any(home, ("in", out)))):
+    left = status == 0 and not kept and _holds_any(home, ("in", out))
+    if run.id and not run.job and (left or _holds_any(OUT)):
         if not kept:
             kill_all(run.child, collected=True)
         from guest import files  # few runs leave files, and it takes longer than all the rest of a short run

@@ -63,7 +63,8 @@ class Repeat:
         except Exception as e:
             kind = type(e).__name__
             told = f"the guest could not prepare the run: {kind}: {e}"
-            self._link.send({"type": "claim", "error": {"code": "internal_error", "type": kind, "message": told}})
+            error = {"code": "internal_error", "type": kind, "message": told}
+            self._link.send({"type": "claim", "error": error})
             return 1
         try:
             execute.run(str(frame.get("code")), self._namespace, self._packages)

@@ -24,7 +24,7 @@ ENOUGH = 0.003  # seconds after which a call isn't held up by the end of a proce
 
 
 class Sandbox:
-    """The processes of a sandbox, and what was said of its state. It is made by the first execute that keeps."""
+    """The processes of a sandbox, and what was said of its state."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -96,7 +96,7 @@ class Sandbox:
         return ""
 
     def settle(self, requests: Requests | None) -> wire.Frame:
-        """Finds out which process has the variables now that a call has ended, and says so as done does."""
+        """Finds out which process has the variables after a call, and says so as done does."""
         if self._run.job:
             if self.gone and not self._replaced(self.spare, requests):
                 return {"state": "lost", "reason": self.lost}
@@ -182,8 +182,8 @@ class Sandbox:
         if not self._replaced(spare, requests):
             return False
         killed, self._run.killed, self._run.because = self._run.killed, "", ""
-        why = f"all processes were ended between calls: {killed}" if killed else "the process ended between calls"
-        self._note = f"{why}; threads are gone"
+        why = f"were ended between calls ({killed})" if killed else "ended between calls"
+        self._note = f"its processes {why}; threads are gone"
         self.ask()
         return True
 

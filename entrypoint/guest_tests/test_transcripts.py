@@ -68,9 +68,8 @@ class Player:
         self._lines = transcript.lines
         self._next: list[Frame] = []
         self._texts = {"stdout": "", "stderr": ""}
-        self._ids = {"any"} | {
-            line["id"] for side, line in self._lines if side == "host" and isinstance(line, dict) and "id" in line
-        }
+        frames = [line for side, line in self._lines if side == "host" and isinstance(line, dict)]
+        self._ids = {"any", *(frame["id"] for frame in frames if "id" in frame)}
 
     def play(self) -> dict[str, str]:
         """Gives all that was printed."""
