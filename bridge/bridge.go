@@ -43,6 +43,9 @@ import (
 // Name is what the server calls itself.
 const Name = "mcp-bridge"
 
+// Local is the principal of who may use this machine: see client.Local.
+const Local = client.Local
+
 // What hosts show of the server beside its name: where it is from, and two piers with a road
 // between them.
 const (
@@ -182,6 +185,7 @@ type Bridge struct {
 
 	mu     sync.RWMutex // also of what latest says together with the upstreams
 	latest *catalog.Catalog
+	broken error  // why there is no policy to go by
 	about  string // what run_python's description says of packages
 }
 
@@ -239,11 +243,11 @@ func New(cfg Config) (*Bridge, error) {
 		},
 		starts: starts, telemetry: signals, kept: output.NewStore(),
 		self:   mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
-		latest: catalog.New(known, cfg.Servers, cfg.Problems),
+		latest: catalog.New(known, cfg.Servers, cfg.Problems), broken: cfg.PolicyError,
 	}
 	if cfg.Sandboxes != nil {
 		b.sandboxTools = sandboxtools.New(sandboxtools.Config{Registry: cfg.Sandboxes, Templates: cfg.Packages,
-			Output: b.kept, Reads: b.offers(output.ReadTool), Limits: cfg.Sandboxes.Limits(),
+			Reads: b.offers(output.ReadTool), Limits: cfg.Sandboxes.Limits(),
 			MostCommand: cfg.MaxTimeout})
 	}
 	b.server = b.newServer(cfg.Instance)
@@ -253,6 +257,7 @@ func New(cfg Config) (*Bridge, error) {
 	})
 	b.addTools()
 	b.addPrompts()
+	b.addConformance()
 	b.server.AddResource(catalog.ManualResource(), b.readManual)
 	b.server.AddResourceTemplate(output.Template(), b.readFile)
 	return b, nil
@@ -264,7 +269,7 @@ func (b *Bridge) newServer(instance string) *server.MCPServer {
 	hooks.AddBeforeReadResource(manualsOtherName)
 	hooks.AddAfterListResources(b.listFiles)
 	src := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon))
-	return server.NewMCPServer(b.self.Name, b.self.Version,
+	options := []server.ServerOption{
 		server.WithTitle(b.self.Title),
 		server.WithInstructions(b.instructions()),
 		server.WithToolCapabilities(true),
@@ -276,7 +281,9 @@ func (b *Bridge) newServer(instance string) *server.MCPServer {
 		server.WithResourceCompletionProvider(completions{b}),
 		server.WithHooks(hooks),
 		server.WithWebsiteURL(website),
-		server.WithIcons(mcp.Icon{Src: src, MIMEType: "image/svg+xml", Sizes: []string{"any"}}))
+		server.WithIcons(mcp.Icon{Src: src, MIMEType: "image/svg+xml", Sizes: []string{"any"}}),
+	}
+	return server.NewMCPServer(b.self.Name, b.self.Version, append(options, conformanceOptions()...)...)
 }
 
 // addTool offers a tool that answers its arguments as they came, or takes the place of the one of
@@ -287,9 +294,14 @@ func (b *Bridge) addTool(t mcp.Tool, answer func(context.Context, json.RawMessag
 	})
 }
 
+// keptFor returns what can still be read of the runs of a request's principal.
+func (b *Bridge) keptFor(ctx context.Context) output.View {
+	return b.kept.Of(requestOf(ctx).Principal())
+}
+
 // readOutput answers a call of read_output.
-func (b *Bridge) readOutput(_ context.Context, raw json.RawMessage) *mcp.CallToolResult {
-	text, err := b.kept.Read(raw)
+func (b *Bridge) readOutput(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
+	text, err := b.keptFor(ctx).Read(raw)
 	if err != nil {
 		return mcp.NewToolResultError("status: " + entrypoint.CodeValidation + " — " + err.Error())
 	}
@@ -298,7 +310,7 @@ func (b *Bridge) readOutput(_ context.Context, raw json.RawMessage) *mcp.CallToo
 
 // readFile answers resources/read for a file of a run.
 func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-	contents, err := b.kept.Resource(req.Params.URI)
+	contents, err := b.keptFor(ctx).Resource(req.Params.URI)
 	if err != nil {
 		requestOf(ctx).NotFound()
 	}
@@ -321,9 +333,9 @@ func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.Res
 
 // listFiles adds the files of the last runs to the result of resources/list.
 func (b *Bridge) listFiles(
-	_ context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult,
+	ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult,
 ) {
-	result.Resources = append(result.Resources, b.kept.Resources()...)
+	result.Resources = append(result.Resources, b.keptFor(ctx).Resources()...)
 }
 
 // Serve answers one client, as client.Clients.Serve says. It may be called more than once, for
@@ -331,6 +343,9 @@ func (b *Bridge) listFiles(
 func (b *Bridge) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return b.clients.Serve(ctx, in, out)
 }
+
+// Clients returns who is served, for transports other than Serve's.
+func (b *Bridge) Clients() *client.Clients { return b.clients }
 
 // selfSaid returns the capability by which other bridges, and this one, know what they have
 // reached.

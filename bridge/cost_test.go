@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -212,8 +214,8 @@ func tasks(t testing.TB) (all []task) {
 }
 
 // TestContextCost counts what ten whole tasks cost that way, and finds out whether they could be
-// done with what was found. -v prints
-// the table.
+// done with what was found. -v prints the table. Its sums, beside those of a host's tool search,
+// are compared with docs/why.md, which -update writes.
 func TestContextCost(t *testing.T) {
 	count := counter(t)
 	lists := recordedLists(t)
@@ -233,15 +235,19 @@ func TestContextCost(t *testing.T) {
 	row(fmt.Sprintf("our tools/list, the same servers configured (%d tools)", len(c.tools())), standing,
 		count(ours.all))
 	row("our instructions, in hosts that show them", count(c.instructions), count(c.instructions))
-	fmt.Fprintf(&table, "\n%-64s %10s %10s %10s\n", "task: the searches and what they found", "searches",
-		"with ours", "of direct")
+	search := searchedByHost(t, lists)
+	announced := count(search.announced)
+	row("their names, as Claude Code's tool search announces them", announced, announced)
+	fmt.Fprintf(&table, "\n%-64s %10s %10s %10s %10s\n", "task: the searches and what they found", "searches",
+		"with ours", "of direct", "its own")
 	var totals []int
+	byHost := 0
 	for _, task := range tasks(t) {
 		tokens, answers := 0, ""
 		for _, args := range task.searches {
-			text := found(t, c.bridge, args)
-			tokens += count(args) + count(text)
-			answers += text + "\n"
+			answer := found(t, c.bridge, args)
+			tokens += count(args) + count(answer)
+			answers += answer + "\n"
 		}
 		for _, tool := range task.needs {
 			if !namesTool(answers, lists, tool) {
@@ -250,8 +256,10 @@ func TestContextCost(t *testing.T) {
 		}
 		total := standing + tokens
 		totals = append(totals, total)
-		fmt.Fprintf(&table, "%-64.64s %10d %10d %9.1f%%\n", task.name, tokens, total,
-			100*float64(total)/float64(all))
+		host := announced + search.load(count, task.needs)
+		byHost += host
+		fmt.Fprintf(&table, "%-64.64s %10d %10d %9.1f%% %10d\n", task.name, tokens, total,
+			100*float64(total)/float64(all), host)
 	}
 	slices.Sort(totals)
 	mean := 0
@@ -259,10 +267,80 @@ func TestContextCost(t *testing.T) {
 		mean += n
 	}
 	mean /= len(totals)
-	fmt.Fprintf(&table, "%-64s %10d %10d %9.1f%%\n", "mean", mean-standing, mean, 100*float64(mean)/float64(all))
+	byHost /= len(totals)
+	fmt.Fprintf(&table, "%-64s %10d %10d %9.1f%% %10d\n", "mean", mean-standing, mean,
+		100*float64(mean)/float64(all), byHost)
 	t.Log("\n" + table.String())
 	if worst := totals[len(totals)-1]; worst*5 > all || mean*10 > all {
 		t.Errorf("a task costs %d tokens, the mean is %d; loaded directly it is %d", worst, mean, all)
+	}
+	told := count(c.instructions)
+	comparePage(t, fmt.Sprintf("| tokens of %d tools of %d servers | before a task | with a task's tools found, the mean of %d |\n"+
+		"| --- | ---: | ---: |\n", len(direct), len(lists), len(totals))+
+		fmt.Sprintf("| all definitions loaded | %s | %[1]s |\n| tool search | %s | %s |\n| mcp-bridge | %s | %s |\n",
+			text.Count(int64(all)), text.Count(int64(announced)), text.Count(int64(byHost)),
+			text.Count(int64(standing+told)), text.Count(int64(mean+told))))
+}
+
+// hostSearch is what Claude Code's tool search shows of servers' tools.
+type hostSearch struct {
+	announced string            // before it was used
+	tools     map[string]string // definitions, by name
+}
+
+// searchedByHost returns that of some servers. test/hosts/claude_code.py compares its words with
+// what the real program sends.
+func searchedByHost(t *testing.T, lists map[string][]json.RawMessage) hostSearch {
+	t.Helper()
+	words, err := os.ReadFile("../test/hosts/tool-search.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := hostSearch{string(words), map[string]string{}}
+	for server, tools := range lists {
+		for _, raw := range tools {
+			var tool struct{ Name string }
+			if err := json.Unmarshal(raw, &tool); err != nil {
+				t.Fatal(err)
+			}
+			s.tools["mcp__"+server+"__"+tool.Name] = define(t, []json.RawMessage{raw}).shown
+		}
+	}
+	s.announced += strings.Join(slices.Sorted(maps.Keys(s.tools)), "\n")
+	return s
+}
+
+// load returns the tokens of one search that loads some tools by their names.
+func (s hostSearch) load(count func(string) int, needs []string) (tokens int) {
+	var names []string
+	for _, need := range needs {
+		server, tool, _ := strings.Cut(need, ".")
+		names = append(names, "mcp__"+server+"__"+tool)
+		tokens += count(s.tools[names[len(names)-1]])
+	}
+	return tokens + count(`ToolSearch{"query":"select:`+strings.Join(names, ",")+`","max_results":5}Tool loaded.`)
+}
+
+// comparePage compares the table of definitions in docs/why.md with what it should be.
+func comparePage(t *testing.T, want string) {
+	t.Helper()
+	const path, begin, end = "../docs/why.md", "<!-- definitions: written by TestContextCost -->\n",
+		"<!-- end of definitions -->"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(data), begin)
+	is, after, ended := strings.Cut(rest, end)
+	switch {
+	case !begun || !ended:
+		t.Fatalf("%s has no marks for the table", path)
+	case *update:
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case is != want:
+		t.Errorf("%s differs: go test -run TestContextCost ./bridge -update writes\n%s", path, want)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -84,13 +83,13 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	c.SaveNoted()
 	if err != nil {
 		status = output.StatusUnavailable
-		b.auditor(id, audit.Command).ran(ctx, id, args, output.Refused(id, status, err), began)
+		b.auditor(id, request{}).ran(ctx, id, args, output.Refused(id, status, err), began)
 		return Report{}, err
 	}
 	o := outcomeOf(id, a, res, directBytes)
 	o.Calls = int(a.calls.Load())
 	b.packagesOf(ctx, &o, a, nil, env, res)
 	status = o.Status
-	b.auditor(id, audit.Command).ran(ctx, id, args, o, began)
+	b.auditor(id, request{}).ran(ctx, id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil
 }

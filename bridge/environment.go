@@ -54,7 +54,8 @@ func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req san
 			res.Took.Prepared += chosen
 			res.Took.Total += chosen
 		}
-		if env != nil && !again && errors.As(err, new(*runtime.ImageError)) { // removed since it was chosen
+		var missing *runtime.ImageError
+		if env != nil && !again && errors.As(err, &missing) && missing.Ref == env.Image.ID { // removed since then
 			chooser.Forget()
 			continue
 		}

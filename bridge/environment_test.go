@@ -158,27 +158,32 @@ func TestEnvironmentIsTold(t *testing.T) {
 	}
 }
 
-var errNoImage = &runtime.ImageError{Ref: "data", Err: errors.New("no such image"), Next: "build it"}
-
-// TestEnvironmentIsGone: a run whose environment was removed has another try, and one only.
+// TestEnvironmentIsGone: a run whose environment was removed has another try, and one only. One
+// for which the base image can't be had has none: that was pulled in vain already.
 func TestEnvironmentIsGone(t *testing.T) {
-	f := &fakePackages{built: true, image: "first"}
-	gone := func(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
-		if r.Environment.Image.ID == "first" {
-			return sandbox.Result{}, errNoImage
-		}
-		return ranIn(ctx, r, h)
-	}
-	if r := connect(t, packaged(t, f, nil, gone)).call(`{"code":"1"}`); r.Content[0].Text != "data of second" {
-		t.Errorf("got %s", r.Content[0].Text)
-	}
-	f = &fakePackages{built: true, image: "first"}
-	always := func(context.Context, sandbox.Request, sandbox.Host) (sandbox.Result, error) {
-		return sandbox.Result{}, errNoImage
-	}
-	r := connect(t, packaged(t, f, nil, always)).call(`{"code":"1"}`)
-	if !r.IsError || f.forgot != 1 || !strings.Contains(r.Content[0].Text, "no such image") {
-		t.Errorf("got %s after %d tries", r.Content[0].Text, f.forgot+1)
+	for _, tt := range []struct {
+		name, lacks, text string
+		always            bool
+		forgot            int
+	}{
+		{name: "once", lacks: "first", text: "data of second", forgot: 1},
+		{name: "always", lacks: "first", always: true, text: "no such image", forgot: 1},
+		{name: "the base image", lacks: "python:9", text: "no such image"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &fakePackages{built: true, image: "first"}
+			b := packaged(t, f, nil, func(ctx context.Context, r sandbox.Request,
+				h sandbox.Host) (sandbox.Result, error) {
+				if tt.always || r.Environment.Image.ID == "first" {
+					return sandbox.Result{}, &runtime.ImageError{Ref: tt.lacks, Err: errors.New("no such image")}
+				}
+				return ranIn(ctx, r, h)
+			})
+			r := connect(t, b).call(`{"code":"1"}`)
+			if !strings.Contains(r.Content[0].Text, tt.text) || f.forgot != tt.forgot {
+				t.Errorf("got %s after %d tries", r.Content[0].Text, f.forgot+1)
+			}
+		})
 	}
 }
 

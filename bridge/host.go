@@ -35,6 +35,7 @@ type host struct {
 	permits   *permits         // of this run
 	starts    *elicit.Starts
 	run       string // its id
+	principal string // whose it is
 	auditor   auditor
 	calls     *atomic.Int64 // that were recorded
 	telemetry *telemetry
@@ -48,12 +49,15 @@ type host struct {
 func (b *Bridge) host(
 	ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution,
 ) *host {
-	log := b.cfg.Log.With("run", id)
+	log := b.log(id, r)
 	h := &host{
 		catalog: a.catalog, upstreams: b.cfg.Upstreams, asker: r.asker, clock: r.clock, progress: p,
-		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: b.auditor(id, r.name()),
-		calls: a.calls, telemetry: b.telemetry, execution: e, login: b.cfg.Login,
-		logins: &logins{run: ctx, all: map[string]*login{}}, log: log,
+		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: b.auditor(id, r),
+		calls: a.calls, telemetry: b.telemetry, execution: e,
+		logins: &logins{run: ctx, all: map[string]*login{}}, log: log, principal: r.Principal(),
+	}
+	if h.principal == Local { // another would log in for all of them, at a page that is shown elsewhere
+		h.login = b.cfg.Login
 	}
 	h.view = catalog.View{
 		Catalog: a.catalog, Allowed: a.servers, Running: h.running, List: h.list, Tools: h.tools, Reason: reason,
@@ -130,7 +134,9 @@ func (h *host) callTo(
 	if err != nil {
 		return nil, callError(ctx, s, err)
 	}
-	h.catalog.Note(s, tool, res)
+	if h.principal == Local || !h.catalog.Definitions()[s.Name].Isolate { // others' data is named there
+		h.catalog.Note(s, tool, res)
+	}
 	return res, nil
 }
 
@@ -256,5 +262,11 @@ func (h *host) allowed(ctx context.Context, s catalog.Server) error {
 	if !s.Held {
 		return nil
 	}
-	return h.starts.Allow(ctx, h.catalog.Definitions()[s.Name], h.asker.Consent)
+	ask := h.asker.Consent
+	if h.principal != Local { // it would be started as the machine's user
+		ask = func(context.Context, map[string]any) (json.RawMessage, error) {
+			return nil, fmt.Errorf("%w: only who runs the bridge can approve it", elicit.ErrCannotAsk)
+		}
+	}
+	return h.starts.Allow(ctx, h.catalog.Definitions()[s.Name], ask)
 }

@@ -20,9 +20,10 @@ import (
 
 // permits are what one run may call. It is safe for concurrent use.
 type permits struct {
-	catalog *catalog.Catalog
-	count   *policy.Run
-	consent *elicit.Consent
+	catalog   *catalog.Catalog
+	principal string
+	count     *policy.Run
+	consent   *elicit.Consent
 }
 
 // permits returns what a run may call that began with the catalog of a, even if servers change.
@@ -32,7 +33,7 @@ func (b *Bridge) permits(a arguments, r request, log *slog.Logger) *permits {
 		ask = askDirect(a.ask, r.clock)
 	}
 	consent := elicit.NewConsent(b.cfg.Grants, ask, log)
-	return &permits{catalog: a.catalog, count: a.catalog.Policy().Run(), consent: consent}
+	return &permits{catalog: a.catalog, principal: r.Principal(), count: a.catalog.Policy().Run(), consent: consent}
 }
 
 // askDirect returns what asks the program's own user: see Direct.Ask.
@@ -76,6 +77,9 @@ func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server,
 		return nil
 	}
 	asked := question(p.catalog, s.Name, t, args, d)
+	if p.principal != Local {
+		asked.Grant.Principal = p.principal
+	}
 	asked.Asked = func() { r.Asked = true }
 	return p.consent.Allow(ctx, asked)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
@@ -22,32 +23,32 @@ const (
 
 // addPrompts offers the prompts.
 func (b *Bridge) addPrompts() {
-	add := func(p mcp.Prompt, say func(args map[string]string) string) {
-		b.server.AddPrompt(p, func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	add := func(p mcp.Prompt, say func(c *catalog.Catalog, args map[string]string) string) {
+		b.server.AddPrompt(p, func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return mcp.NewGetPromptResult(p.Description, []mcp.PromptMessage{
-				mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(say(req.Params.Arguments))),
+				mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(say(b.catalogFor(ctx), req.Params.Arguments))),
 			}), nil
 		})
 	}
 	add(mcp.NewPrompt(serversPrompt, mcp.WithPromptTitle("Servers"),
 		mcp.WithPromptDescription(
 			"Which MCP servers code can call, and which of those configured it can't, and why")),
-		func(map[string]string) string { return b.Catalog().ServersPrompt() })
+		func(c *catalog.Catalog, _ map[string]string) string { return c.ServersPrompt() })
 	add(mcp.NewPrompt(loginPrompt, mcp.WithPromptTitle("Log in to a server"),
 		mcp.WithPromptDescription("How to log in to a remote MCP server"),
 		mcp.WithArgument("server", mcp.ArgumentDescription("The server's name"))),
-		func(args map[string]string) string { return b.Catalog().LoginPrompt(args["server"]) })
+		func(c *catalog.Catalog, args map[string]string) string { return c.LoginPrompt(args["server"]) })
 	add(mcp.NewPrompt(policyPrompt, mcp.WithPromptTitle("Policy"),
 		mcp.WithPromptDescription("Which tools code may call, which you are asked about, and which are denied")),
-		func(map[string]string) string { return b.policyPrompt() })
+		func(c *catalog.Catalog, _ map[string]string) string { return b.policyPrompt(c) })
 }
 
-func (b *Bridge) policyPrompt() string {
+func (b *Bridge) policyPrompt(c *catalog.Catalog) string {
 	broken := ""
-	if b.cfg.PolicyError != nil {
-		broken = text.Hinted(b.cfg.PolicyError)
+	if err := b.policyError(); err != nil {
+		broken = text.Hinted(err)
 	}
-	return b.Catalog().PolicyPrompt(broken)
+	return c.PolicyPrompt(broken)
 }
 
 // completions propose values for arguments.
@@ -74,10 +75,10 @@ func (c completions) CompletePromptArgument(
 // CompleteResourceArgument proposes runs that handed over files, and names of those, of one run if
 // that is known.
 func (c completions) CompleteResourceArgument(
-	_ context.Context, uri string, a mcp.CompleteArgument, known mcp.CompleteContext,
+	ctx context.Context, uri string, a mcp.CompleteArgument, known mcp.CompleteContext,
 ) (*mcp.Completion, error) {
 	var values []string
-	for _, f := range c.bridge.kept.Files() {
+	for _, f := range c.bridge.keptFor(ctx).Files() {
 		switch {
 		case uri != output.FileTemplate:
 		case a.Name == "run":

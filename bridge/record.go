@@ -17,9 +17,10 @@ import (
 
 // auditor records runs and calls. Its audit may be nil: then nothing is recorded.
 type auditor struct {
-	audit  *audit.Log
-	client string // who has asked for the run
-	log    *slog.Logger
+	audit     *audit.Log
+	client    string // what has asked for the run, by its own word
+	principal string // who has
+	log       *slog.Logger
 }
 
 // ready returns why nothing may be done now, since it could not be recorded.
@@ -37,6 +38,9 @@ func (a auditor) record(ctx context.Context, r audit.Record, began time.Time) {
 		return
 	}
 	r.Client = a.client
+	if a.principal != Local {
+		r.Principal = a.principal
+	}
 	r.TookMs = float64(time.Since(began).Microseconds()) / 1000
 	if err := a.audit.Record(ctx, r); err != nil {
 		a.log.Error("nothing more is run until this is recorded", "err", err)

@@ -49,16 +49,16 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 		}
 		end(status, t)
 		r.Afterwards(func() {
-			b.clients.Log(slog.LevelInfo, "run_python", "run", id, "status", status,
-				"queued", rounded(t.Queued), "started", rounded(t.Prepared+t.Started),
-				"ran", rounded(t.Ran), "took", rounded(t.Total))
+			b.clients.Log(slog.LevelInfo, "run_python", append([]any{"run", id, "status", status,
+				"queued", rounded(t.Queued), "started", rounded(t.Prepared + t.Started),
+				"ran", rounded(t.Ran), "took", rounded(t.Total)}, r.whose()...)...)
 		})
 	}()
 	o := b.run(ctx, id, raw, r, p, &t)
 	t.Total = time.Since(began)
 	o.Timed(t)
 	status = o.Status
-	b.auditor(id, r.name()).ran(ctx, id, raw, o, began)
+	b.auditor(id, r).ran(ctx, id, raw, o, began)
 	return o.Result(b.structured)
 }
 
@@ -85,6 +85,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		trace.SpanFromContext(ctx).SetAttributes(attribute.String("mcp_bridge.sandbox.id", box.ID()))
 	}
 	req := sandboxRequest(id, a, p)
+	req.Principal = r.share()
 	req.Queued, req.Progress = r.Turn().Pass, p.At
 	var inputs []sandbox.Input
 	var unopened error
@@ -110,12 +111,14 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	o.Sandbox = stateOf(box, res)
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
-		if b.cfg.Files != nil {
+		if b.cfg.Files != nil && r.Principal() == Local { // another's files are only read through the bridge
 			o.Written(ctx, b.cfg.Files)
 		}
-		r.Afterwards(func() { b.clients.Changed(string(mcp.MethodNotificationResourcesListChanged)) })
+		r.Afterwards(func() {
+			b.clients.ChangedFor(r.Principal(), string(mcp.MethodNotificationResourcesListChanged))
+		})
 	}
-	o.Keep(b.kept, r.links())
+	o.Keep(b.keptFor(ctx), r.links())
 	return o
 }
 
@@ -146,16 +149,21 @@ func (b *Bridge) execute(ctx context.Context, runner Runner, req sandbox.Request
 	return res, err
 }
 
-// auditor returns what records the run id of a client and its calls.
-func (b *Bridge) auditor(id, client string) auditor {
-	return auditor{b.cfg.Audit, client, b.cfg.Log.With("run", id)}
+// auditor returns what records the run id that a request asks for and its calls.
+func (b *Bridge) auditor(id string, r request) auditor {
+	return auditor{b.cfg.Audit, r.name(), r.Principal(), b.log(id, r)}
+}
+
+// log returns what logs of the run id that a request asks for.
+func (b *Bridge) log(id string, r request) *slog.Logger {
+	return b.cfg.Log.With(append([]any{"run", id}, r.whose()...)...)
 }
 
 // unready returns why no code may run, whatever the engine says: what it may call isn't known, or
 // what it does can't be recorded.
 func (b *Bridge) unready(ctx context.Context) error {
-	if b.cfg.PolicyError != nil {
-		return b.cfg.PolicyError
+	if err := b.policyError(); err != nil {
+		return err
 	}
 	return auditor{audit: b.cfg.Audit}.ready(ctx)
 }

@@ -44,7 +44,7 @@ func (b *Bridge) enter(ctx context.Context, a arguments, r request) (*sandboxes.
 	shares := b.cfg.State == StateSession && a.sandbox == ""
 	switch {
 	case a.sandbox == NewSandbox:
-		return all.Begin(r.owner(), sandboxes.Settings{})
+		return all.Begin(r.owner(), sandboxes.Settings{Principal: r.share()})
 	case a.sandbox == "" && !shares:
 		return nil, nil
 	}
@@ -53,9 +53,22 @@ func (b *Bridge) enter(ctx context.Context, a arguments, r request) (*sandboxes.
 		return nil, err
 	}
 	if shares {
-		return all.Shared(ctx, r.owner(), turn.Pass)
+		return all.Shared(ctx, r.owner(), r.client.shared, sandboxes.Settings{Principal: r.share()}, turn.Pass)
 	}
 	return all.Enter(ctx, r.owner(), a.sandbox, turn.Pass)
+}
+
+// endSandboxes ends the sandbox of the session's calls that name none, and all of its owner's if it
+// is the only session of that.
+func (s *session) endSandboxes(alone bool) {
+	all := s.bridge.cfg.Sandboxes
+	if all == nil {
+		return
+	}
+	all.EndShared(s.shared)
+	if alone {
+		all.EndAll(s.owner)
+	}
 }
 
 // owner returns whose sandboxes the request may use.

@@ -21,8 +21,10 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	began, id := time.Now(), newID()
 	res, err := b.foundTools(ctx, id, raw)
 	took := rounded(time.Since(began))
-	requestOf(ctx).Afterwards(func() {
-		b.clients.Log(slog.LevelInfo, catalog.SearchTools, "call", id, "ok", err == nil, "took", took)
+	r := requestOf(ctx)
+	r.Afterwards(func() {
+		about := append([]any{"call", id, "ok", err == nil, "took", took}, r.whose()...)
+		b.clients.Log(slog.LevelInfo, catalog.SearchTools, about...)
 	})
 	if err != nil {
 		status := output.StatusUnavailable
@@ -41,8 +43,8 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 func (b *Bridge) foundTools(
 	ctx context.Context, id string, raw json.RawMessage,
 ) (*mcp.CallToolResult, error) {
-	if b.cfg.PolicyError != nil {
-		return nil, errors.New(text.Hinted(b.cfg.PolicyError))
+	if err := b.policyError(); err != nil {
+		return nil, errors.New(text.Hinted(err))
 	}
 	ctx, c, release := b.pin(ctx)
 	defer release()

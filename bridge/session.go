@@ -22,16 +22,21 @@ type session struct {
 	asks   *elicit.Client
 	parked *elicit.Parking
 	owner  string // of the client's sandboxes
+	shared string // names that of its calls that name none
 }
 
-// connect returns what answers a new client.
+// connect returns what answers a new client. Over HTTP its sandboxes are its principal's, since
+// another session may be the same client; over stdio they end with the connection.
 func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
-	s := &session{b, elicit.NewClient(c.Call), elicit.NewParking(b.self, b.cfg.Log), newID()}
+	s := &session{b, elicit.NewClient(), elicit.NewParking(b.self, b.cfg.Log), c.Principal, newID()}
+	if c.Stdio {
+		s.owner = s.shared
+	}
 	return s.handle, func(why error) {
 		s.parked.Close(why)
-		if b.cfg.Sandboxes != nil {
-			b.cfg.Sandboxes.EndAll(s.owner)
-		}
+		s.endSandboxes(c.Stdio)
+		c.WaitDetached()
+		s.endSandboxes(c.Stdio) // what a call has begun meanwhile
 	}
 }
 
@@ -61,14 +66,33 @@ func (r request) name() string {
 	return r.Name
 }
 
+// whose returns who has asked, for the log, where that isn't who may use this machine.
+func (r request) whose() []any {
+	if r.Principal() == Local {
+		return nil
+	}
+	return []any{"principal", r.Principal()}
+}
+
+// share returns whose share of the runs the request takes; nothing for who may use this machine.
+func (r request) share() string {
+	if r.Principal() == Local {
+		return ""
+	}
+	return r.Principal()
+}
+
 // links reports whether results may hold resource links.
 func (r request) links() bool { return r.Request == nil || !r.NoLinks }
 
 // handle answers a request. It implements client.Handler.
 func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMessage {
+	if answer := s.conform(ctx, r); answer != nil {
+		return answer
+	}
 	can := elicit.Declared(r.Capabilities)
 	if !r.Modern {
-		return s.dispatch(ctx, r, can, s.asks.Channel(can))
+		return s.dispatch(ctx, r, can, s.asks.Channel(can, r.Call))
 	}
 	can.Roots = false // deprecated in these versions
 	if r.Calls(catalog.RunPython) && r.HasMeta() {

@@ -7,6 +7,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -15,9 +17,9 @@ import (
 // the tools' definitions, which name the servers, have changed. It may be called concurrently,
 // while serving or not.
 func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem) {
-	c := b.Catalog().With(servers, problems)
 	b.mu.Lock()
 	before := b.latest
+	c := before.With(servers, problems)
 	b.latest = c
 	b.cfg.Upstreams.Update(servers)
 	differs := !bytes.Equal(before.InputSchema(b.limits), c.InputSchema(b.limits))
@@ -30,18 +32,43 @@ func (b *Bridge) Update(servers []discovery.Server, problems []discovery.Problem
 	}
 }
 
-// Catalog returns what is configured now.
+// UpdatePolicy replaces the policy, for the runs and searches that begin from now on. It may be
+// called concurrently, while serving or not.
+func (b *Bridge) UpdatePolicy(p *policy.Policy) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.latest, b.broken = b.latest.WithPolicy(p), nil
+	b.cfg.Packages.SetPolicy(p.Packages())
+}
+
+// policyError returns why there is no policy to go by, or nil.
+func (b *Bridge) policyError() error {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.broken
+}
+
+// catalogFor returns what is configured now, as it is for the principal of a request.
+func (b *Bridge) catalogFor(ctx context.Context) *catalog.Catalog {
+	return b.Catalog().For(requestOf(ctx).Principal())
+}
+
+// Catalog returns what is configured now, as it is for Local.
 func (b *Bridge) Catalog() *catalog.Catalog {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.latest
 }
 
-// pin returns what is configured now, and a context under which the upstreams are called as they
-// are now, until release.
+// pin returns what is configured now for the principal of a request, and a context under which the
+// upstreams are called as they are now for it, until release.
 func (b *Bridge) pin(ctx context.Context) (pinned context.Context, c *catalog.Catalog, release func()) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
+	principal := requestOf(ctx).Principal()
+	if principal != Local {
+		ctx = upstream.WithPrincipal(ctx, principal)
+	}
 	pinned, release = b.cfg.Upstreams.Pin(ctx)
-	return pinned, b.latest, release
+	return pinned, b.latest.For(principal), release
 }

@@ -76,7 +76,7 @@ func inOwnFile(t *testing.T, c Candidate, own config.OwnEntry, secrets []config.
 	}
 	found := Scan(there.fs(), env)
 	if len(found.Servers) != 1 {
-		t.Errorf("%s is none any more: %v", own.JSON(), found.Problems)
+		t.Errorf("%s is no longer an entry: %v", own.JSON(), found.Problems)
 		return Server{}
 	}
 	is, _, err := found.Servers[0].Reveal(func(name string) (string, error) { return values[name], nil })

@@ -112,6 +112,9 @@ func (s *scan) run() Catalog {
 	for _, p := range s.Env.ConfigPaths {
 		s.listed(p)
 	}
+	if s.Env.OnlyListed {
+		return s.finish()
+	}
 	for _, ofProject := range []bool{false, true} {
 		for _, h := range hosts.All {
 			for i := range h.Files {

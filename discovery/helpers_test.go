@@ -53,3 +53,24 @@ func TestNameOfTheHelpers(t *testing.T) {
 		t.Errorf("problems are %v", c.Problems)
 	}
 }
+
+// TestIsolate: the bridge's own files, and those that the user lists, say which server each
+// principal has for itself. Hosts know no such key.
+func TestIsolate(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/home/u/.config/mcp/servers/a.json": true, "/team.json": true, "/home/u/.cursor/mcp.json": false,
+	} {
+		env := linux()
+		env.ConfigPaths = []string{"/team.json"}
+		c := Scan(tree{"/team.json": `{"mcpServers": {}}`, path: `{"mcpServers": {"one": {"command": "x", "isolate": true},
+			"all": {"command": "y", "isolate": false}, "bad": {"command": "z", "isolate": "yes"}}}`}.fs(), env)
+		isolated := map[string]bool{}
+		for _, s := range c.Servers {
+			isolated[s.Name] = s.Isolate
+		}
+		_, bad := isolated["bad"]
+		if isolated["one"] != want || isolated["all"] || bad == want {
+			t.Errorf("%s: %v, %v", path, isolated, c.Problems)
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 func TestIdentity(t *testing.T) {
 	t.Chdir(t.TempDir())
 	beside := []string{"Name", "Description", "Source", "Also", "Tools", "Twins", "OfProject", "Written",
-		"FilledIn", "Files"}
+		"FilledIn", "Files", "Ignored", "Isolate"}
 	var plain Server
 	for i := range reflect.TypeFor[Server]().NumField() {
 		var s Server

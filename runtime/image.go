@@ -73,8 +73,8 @@ func LocalError(ref string) *ImageError {
 }
 
 // makeOne is what to do where no image can be pulled.
-const makeOne = "make an image from this machine's packages, which is used where neither MCP_BRIDGE_IMAGE nor " +
-	"MCP_BRIDGE_PULL=always is set: mcp-bridge image build"
+const makeOne = "make an image from this machine's packages, which is used where neither " +
+	"MCP_BRIDGE_IMAGE nor MCP_BRIDGE_PULL=always is set: mcp-bridge image build"
 
 // pullFailures are what engines, registries and their libraries say, in lower case, and what it
 // means. The first that is found counts: what went wrong on this machine comes before what a

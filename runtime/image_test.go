@@ -11,7 +11,8 @@ func TestPullError(t *testing.T) {
 	for _, tt := range []struct{ says, want, next string }{
 		{`initializing source docker://python:3.12-slim: pinging container registry registry-1.docker.io: Get ` +
 			`"https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host`, "can't be " +
-			"reached", "used where neither MCP_BRIDGE_IMAGE nor MCP_BRIDGE_PULL=always is set: mcp-bridge image build"},
+			"reached", "used where neither MCP_BRIDGE_IMAGE nor MCP_BRIDGE_PULL=always is set: " +
+			"mcp-bridge image build"},
 		{"Error response from daemon: Get \"https://registry-1.docker.io/v2/\": net/http: TLS handshake timeout",
 			"can't be reached", "network"},
 		{"writing blob: storing blob to file \"/var/tmp/storage1\": write /var/tmp/storage1: no space left on" +

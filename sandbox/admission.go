@@ -16,6 +16,10 @@ const prepareMax = 20 * time.Minute
 // admitted with a warm guest or with room for a container, in the order of arrival. It is safe for
 // concurrent use.
 //
+// Where there are several principals, the next run is one of the principal that has the fewest, and
+// no named one has more than half of them, rounded up. In a full queue a newcomer takes the last
+// place of the principal that has the most, if that has more than the newcomer's then.
+//
 // An admitted run may have to wait for the engine or its image. While one does, the patience of
 // those in the queue is not used up: once admitted, they would wait for the same thing.
 type admission struct {
@@ -26,6 +30,7 @@ type admission struct {
 
 	mu         sync.Mutex
 	runs       int                // admitted
+	running    map[string]int     // of these, by principal
 	containers int                // alive, on their way to their end, or about to be started
 	warm       map[class][]*guest // ready and idle, oldest first
 	waiting    []*ticket          // oldest first
@@ -37,17 +42,20 @@ type admission struct {
 
 // A ticket is a run's place in the queue, and then what the run was admitted with.
 type ticket struct {
-	class   class         // of the guest that the run could use
-	again   bool          // it was admitted before, and needs another container
-	own     bool          // it has a container, and needs none
-	granted chan struct{} // closed when the run may go on
-	guest   *guest        // nil: the run may start a container
+	principal string        // whose run it is; empty for who has no share but all
+	class     class         // of the guest that the run could use
+	again     bool          // it was admitted before, and needs another container
+	own       bool          // it has a container, and needs none
+	granted   chan struct{} // closed when the run may go on, or is refused
+	guest     *guest        // nil: the run may start a container
+	refused   *QueueError   // another has taken the place
 }
 
 // A QueueError says why a run was not admitted. Its text is one sentence, and Hint the next step.
 type QueueError struct {
 	Running, Waiting int // when the run gave up, itself not counted
 	Preparing        int // of those that run
+	Share            int // of those that run, where they are as many as the caller may have; else 0
 	Waited           time.Duration
 	Full             bool // there was no room to wait in
 
@@ -58,6 +66,9 @@ func (e *QueueError) Error() string {
 	preparing := ""
 	if e.Preparing > 0 {
 		preparing = fmt.Sprintf(", %d of them still waiting for the engine or the image,", e.Preparing)
+	}
+	if e.Share > 0 {
+		preparing += fmt.Sprintf(", %d of them yours, which is the most that one user may have,", e.Share)
 	}
 	state := fmt.Sprintf("%d calls are under way (MCP_BRIDGE_MAX_CONCURRENT)%s and %d more wait", e.Running,
 		preparing, e.Waiting)
@@ -95,19 +106,18 @@ func (a *admission) enter(ctx context.Context, t *ticket, queued func(), waits f
 	if full != nil {
 		return full
 	}
+	began := time.Now()
 	select {
 	case <-t.granted:
-		return nil
 	default:
+		a.wait(ctx, t, waits)
 	}
-	began := time.Now()
-	a.wait(ctx, t, waits)
 	gaveUp := a.quit(t)
 	switch {
 	case ctx.Err() != nil:
 		if gaveUp == nil { // admitted in the same moment
 			a.giveBack(t)
-			a.leave()
+			a.leave(t)
 		}
 		return context.Cause(ctx)
 	case gaveUp != nil:
@@ -123,9 +133,10 @@ func (a *admission) join(t *ticket) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t.granted = make(chan struct{})
-	if len(a.waiting)-a.rejoined >= a.room && !a.free(t) {
-		return &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing,
-			Full: true}
+	if len(a.waiting)-a.rejoined >= a.room && !a.free(t) && !a.displace(t) {
+		full := a.queueError(t)
+		full.Full = true
+		return full
 	}
 	a.waiting = append(a.waiting, t)
 	a.grant()
@@ -153,30 +164,99 @@ func (a *admission) rejoin(ctx context.Context, t *ticket) error {
 	return context.Cause(ctx)
 }
 
-// free reports whether a run could be admitted if no other waited. It is called with mu held.
+// free reports whether a run could be admitted at once. It is called with mu held.
 func (a *admission) free(t *ticket) bool {
-	return len(a.waiting) == 0 && a.runs < a.maxRuns && (t.own || len(a.warm[t.class]) > 0 ||
-		a.containers < a.maxContainers)
+	return a.mayRun(t.principal) && (t.own || a.next(false) < 0 && (len(a.warm[t.class]) > 0 ||
+		a.containers < a.maxContainers))
 }
 
-// grant admits those who are first in the queue while there is room. One that has a container
+// share returns how many runs a principal may have.
+func (a *admission) share(principal string) int {
+	if principal == "" {
+		return a.maxRuns
+	}
+	return (a.maxRuns + 1) / 2
+}
+
+// mayRun reports whether a principal may have another run. It is called with mu held.
+func (a *admission) mayRun(principal string) bool {
+	return a.runs < a.maxRuns && a.running[principal] < a.share(principal)
+}
+
+// next returns the place in the queue of the run that is to be admitted next; -1 if none may be.
+// Where no container can be had, it is one that has its own. It is called with mu held.
+func (a *admission) next(full bool) int {
+	found := -1
+	for i, t := range a.waiting {
+		switch {
+		case full && !t.own:
+		case t.again:
+			return i
+		case a.mayRun(t.principal) && (found < 0 || a.running[t.principal] < a.running[a.waiting[found].principal]):
+			found = i
+		}
+	}
+	return found
+}
+
+// displace gives the place of another principal's last run in the queue to a newcomer, where that
+// principal would still have as many as the newcomer's. It is called with mu held.
+func (a *admission) displace(newcomer *ticket) bool {
+	waiting, last := map[string]int{}, map[string]int{}
+	for i, t := range a.waiting {
+		if !t.again {
+			waiting[t.principal]++
+			last[t.principal] = i
+		}
+	}
+	most := newcomer.principal
+	for principal, n := range waiting {
+		if n > waiting[most] || n == waiting[most] && last[principal] > last[most] {
+			most = principal
+		}
+	}
+	if most == newcomer.principal || waiting[most] <= waiting[newcomer.principal]+1 {
+		return false
+	}
+	t := a.waiting[last[most]]
+	t.refused = a.queueError(t)
+	t.refused.Full = true
+	a.waiting = slices.Delete(a.waiting, last[most], last[most]+1)
+	close(t.granted)
+	return true
+}
+
+// queueError returns how things are, for a run that isn't admitted. It is called with mu held.
+func (a *admission) queueError(t *ticket) *QueueError {
+	e := &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing}
+	if own := a.running[t.principal]; t.principal != "" && own >= a.share(t.principal) {
+		e.Share = own
+	}
+	return e
+}
+
+// grant admits those who are next in the queue while there is room. One that has a container
 // doesn't wait for those that have none. It is called with mu held, after every change that may
 // have made room.
 func (a *admission) grant() {
-	full := false
-	for i := 0; i < len(a.waiting); {
-		t := a.waiting[i]
-		if !t.again && a.runs >= a.maxRuns {
+	for full := false; ; {
+		i := a.next(full)
+		if i < 0 {
 			return
 		}
-		if full = full || !t.own && !a.lend(t); full && !t.own {
-			i++
+		t := a.waiting[i]
+		if !t.own && !a.lend(t) {
+			full = true
 			continue
 		}
 		if t.again {
 			a.rejoined--
 		} else {
 			a.runs++
+			if a.running == nil {
+				a.running = map[string]int{}
+			}
+			a.running[t.principal]++
 		}
 		a.waiting = slices.Delete(a.waiting, i, i+1)
 		close(t.granted)
@@ -262,28 +342,31 @@ func (a *admission) prepare() (done func()) {
 	}
 }
 
-// quit takes a ticket out of the queue and returns how things are then, or nil where the ticket was
-// granted already.
+// quit takes a ticket out of the queue and returns how things are then, or why the ticket was
+// refused, or nil where it was granted already.
 func (a *admission) quit(t *ticket) *QueueError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := slices.Index(a.waiting, t)
 	if i < 0 {
-		return nil
+		return t.refused
 	}
 	a.waiting = slices.Delete(a.waiting, i, i+1)
 	if t.again {
 		a.rejoined--
 	}
 	a.grant() // those behind it may want another class
-	return &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing}
+	return a.queueError(t)
 }
 
-// leave ends an admitted run.
-func (a *admission) leave() {
+// leave ends the admitted run of a ticket.
+func (a *admission) leave(t *ticket) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.runs--
+	if a.running[t.principal]--; a.running[t.principal] == 0 {
+		delete(a.running, t.principal)
+	}
 	a.grant()
 }
 

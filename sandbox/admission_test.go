@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -88,7 +89,7 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 			mu.Lock()
 			inside--
 			mu.Unlock()
-			a.leave()
+			a.leave(&ticket{})
 			time.Sleep(dies)
 			mu.Lock()
 			alive--
@@ -130,7 +131,7 @@ func admissionProperty(t *testing.T, r *rand.Rand) {
 func TestPlaceOfACancelledCall(t *testing.T) {
 	a := &admission{maxRuns: 1, maxContainers: 1, room: 1, patience: time.Hour, warm: map[class][]*guest{}}
 	out := func() {
-		a.leave()
+		a.leave(&ticket{})
 		a.containerGone()
 	}
 	for i := range 1000 {
@@ -252,4 +253,143 @@ func TestAnotherContainer(t *testing.T) {
 			t.Errorf("%d and %d wait for %d containers", a.rejoined, len(a.waiting), a.containers)
 		}
 	})
+}
+
+// shared is an admission of so many runs at a time, in which the test's calls wait.
+type shared struct {
+	*admission
+	t *testing.T
+}
+
+func newShared(t *testing.T, runs, room int) shared {
+	return shared{&admission{maxRuns: runs, maxContainers: runs, room: room, patience: time.Hour,
+		warm: map[class][]*guest{}}, t}
+}
+
+// call has a principal ask for a run. It returns the ticket once that waits or is admitted, and
+// what enter returns later.
+func (s shared) call(principal string) (*ticket, <-chan error) {
+	t, queued, done := &ticket{principal: principal}, make(chan struct{}), make(chan error, 1)
+	go func() { done <- s.enter(s.t.Context(), t, func() { close(queued) }, func(string) {}) }()
+	<-queued
+	return t, done
+}
+
+// end ends an admitted run.
+func (s shared) end(t *ticket) {
+	s.giveBack(t)
+	s.leave(t)
+}
+
+// admitted returns how many of a principal's runs take place.
+func (s shared) admitted(principal string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[principal]
+}
+
+// TestFairTurns has one principal fill the machine and the queue, and another one come later.
+func TestFairTurns(t *testing.T) {
+	s := newShared(t, 4, 100)
+	var alice []*ticket
+	for range 20 {
+		ticket, _ := s.call("alice")
+		alice = append(alice, ticket)
+	}
+	if n := s.admitted("alice"); n != 2 {
+		t.Fatalf("alice has %d of 4 runs", n)
+	}
+	bob, done := s.call("bob")
+	if err := <-done; err != nil || s.admitted("bob") != 1 {
+		t.Fatalf("bob waits: %v", err)
+	}
+	carol, done := s.call("carol")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	_, later := s.call("bob") // there is no room for it
+	s.end(carol)
+	if err := <-later; err != nil || s.admitted("alice") != 2 || s.admitted("bob") != 2 {
+		t.Errorf("after carol's run alice has %d, bob %d: %v", s.admitted("alice"), s.admitted("bob"), err)
+	}
+	_, _ = s.call("bob")
+	dave, done := s.call("dave")
+	s.end(bob) // alice has her share, bob one left, dave none
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	s.end(dave)
+	if n := s.admitted("bob"); n != 2 {
+		t.Errorf("bob has %d runs", n)
+	}
+	s.end(alice[0])
+	if n := s.admitted("alice"); n != 2 {
+		t.Errorf("alice has %d runs, and is the only one who waits", n)
+	}
+}
+
+// TestLocalHasAll: who is no named principal has no share but all.
+func TestLocalHasAll(t *testing.T) {
+	s := newShared(t, 3, 10)
+	for range 3 {
+		if _, done := s.call(""); <-done != nil {
+			t.Fatal("it isn't admitted")
+		}
+	}
+	one := newShared(t, 1, 10)
+	if _, done := one.call("alice"); <-done != nil {
+		t.Error("half of one run is none")
+	}
+}
+
+// TestPlacesInAFullQueue has others than the one that has filled the queue find a place in it.
+func TestPlacesInAFullQueue(t *testing.T) {
+	s := newShared(t, 2, 4)
+	var full *QueueError
+	var waits []<-chan error
+	running, _ := s.call("")
+	_, _ = s.call("")
+	for range 4 {
+		_, done := s.call("alice")
+		waits = append(waits, done)
+	}
+	if _, done := s.call("alice"); !errors.As(<-done, &full) || !full.Full {
+		t.Fatal("there is room for a fifth")
+	}
+	_, bob := s.call("bob")
+	if err := <-waits[3]; !errors.As(err, &full) || !full.Full || full.Share != 0 {
+		t.Errorf("the last of alice's is refused with %v", err)
+	}
+	_, bob2 := s.call("bob")
+	if err := <-waits[2]; !errors.As(err, &full) {
+		t.Errorf("the third of alice's is refused with %v", err)
+	}
+	if _, done := s.call("bob"); !errors.As(<-done, &full) {
+		t.Error("bob has more places than alice")
+	}
+	s.end(running)
+	if err := <-waits[0]; err != nil {
+		t.Error(err)
+	}
+	_, again := s.call("alice") // the place that is free now
+	for _, done := range []<-chan error{bob, bob2, waits[1], again} {
+		select {
+		case err := <-done:
+			t.Errorf("it is over: %v", err)
+		default:
+		}
+	}
+}
+
+// TestShareIsNamed has a call wait that has its principal's share.
+func TestShareIsNamed(t *testing.T) {
+	s := newShared(t, 4, 0)
+	_, _ = s.call("alice")
+	_, _ = s.call("alice")
+	_, done := s.call("alice")
+	var full *QueueError
+	if err := <-done; !errors.As(err, &full) || full.Share != 2 ||
+		!strings.Contains(err.Error(), "2 calls are under way (MCP_BRIDGE_MAX_CONCURRENT), 2 of them yours") {
+		t.Errorf("got %v", err)
+	}
 }

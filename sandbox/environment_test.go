@@ -242,7 +242,8 @@ func TestLimitsOfAnEnvironment(t *testing.T) {
 			want := fl.specs[0]
 			if spec.Image == "data" {
 				want.Image, want.Limits.Memory, want.Limits.CPUs = "data", 1<<30, 2
-				if len(spec.Command) != len(want.Command)+1 || !slices.Equal(spec.Command[:len(want.Command)], want.Command) {
+				if len(spec.Command) != len(want.Command)+1 ||
+					!slices.Equal(spec.Command[:len(want.Command)], want.Command) {
 					t.Errorf("the command is %q", spec.Command)
 				}
 				want.Command = spec.Command
@@ -258,7 +259,8 @@ func TestLimitsOfAnEnvironment(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The fleet's engine enforces none of them.
-			if e.Rlimits["nofile"] != want.Limits.NoFile || e.Watch.MemoryBytes != 1<<30 || e.Watch.Processes != want.Limits.PIDs ||
+			if e.Rlimits["nofile"] != want.Limits.NoFile || e.Watch.MemoryBytes != 1<<30 ||
+				e.Watch.Processes != want.Limits.PIDs ||
 				e.Cores != 2 {
 				t.Errorf("modules are imported ahead with the limits %+v", e)
 			}

@@ -19,6 +19,7 @@ const (
 
 // KeepRequest describes a guest that is to last.
 type KeepRequest struct {
+	Principal   string            // as in Request; of all calls of the guest
 	Environment *Environment      // as in Request; it is that of all calls of the guest
 	MaxAge      time.Duration     // after which the engine itself ends the container; must be positive
 	Variables   map[string]string // of the environment of the code and of commands, beside the usual ones
@@ -88,7 +89,7 @@ func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) {
 	if r.MaxAge <= 0 {
 		return nil, errors.New("sandbox: a guest that lasts must have an age")
 	}
-	req := Request{Timeout: s.cfg.MaxTimeout, Environment: r.Environment, Queued: r.Queued, Progress: r.Progress}
+	req := Request{Principal: r.Principal, Timeout: s.cfg.MaxTimeout, Environment: r.Environment, Queued: r.Queued, Progress: r.Progress}
 	if err := s.check(&req); err != nil {
 		return nil, err
 	}

@@ -172,7 +172,7 @@ func (k *Kept) patience() time.Duration { return min(filesTimeout, k.sandbox.cfg
 func (k *Kept) ask(ctx context.Context, r Request,
 	frame func(id string, o entrypoint.Options) any) (*session, Result, error) {
 	s := k.sandbox
-	r.Environment = k.req.Environment
+	r.Environment, r.Principal = k.req.Environment, k.req.Principal
 	if err := s.check(&r); err != nil {
 		return nil, Result{}, err
 	}

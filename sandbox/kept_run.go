@@ -9,12 +9,13 @@ import (
 )
 
 // Run runs code where the last call left off. It waits for the calls before it, and for a place
-// among all runs. The Request's Environment is ignored. Errors are those of Sandbox.Run; an
+// among all runs. The Request's Environment and
+// Principal are ignored. Errors are those of Sandbox.Run; an
 // *EndedError means that nothing was run and that nothing will be.
 func (k *Kept) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	begin := time.Now()
 	s := k.sandbox
-	r.Environment = k.req.Environment
+	r.Environment, r.Principal = k.req.Environment, k.req.Principal
 	if err := s.check(&r); err != nil {
 		return Result{}, err
 	}

@@ -178,7 +178,7 @@ func (n *session) admitted(ctx context.Context, do func() (Result, error)) (Resu
 	case err != nil:
 		return Result{}, err
 	}
-	defer s.admission.leave()
+	defer s.admission.leave(n.ticket)
 	return do()
 }
 

@@ -58,6 +58,7 @@ type Progress struct {
 // Request is one run.
 type Request struct {
 	ID        string        // for logs and calls; made up when empty
+	Principal string        // whose share of the runs it takes; empty for who has no share but all
 	Code      string        // Python
 	File      string        // what tracebacks call the code; empty for <run_python>
 	Timeout   time.Duration // of the code's own time: from execute to done. Must be positive

@@ -52,7 +52,7 @@ func newSession(s *Sandbox, r Request, h Host) *session {
 		sandbox:  s,
 		req:      r,
 		host:     h,
-		ticket:   &ticket{},
+		ticket:   &ticket{principal: r.Principal},
 		captured: newCapture(s.cfg.OutputLimit),
 		files:    newCollector(s.cfg.ArtifactLimit, &s.filesHeld),
 	}

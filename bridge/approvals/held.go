@@ -68,5 +68,5 @@ func (e *UntrustedError) Error() string {
 // Hint names the next step for a person.
 func (e *UntrustedError) Hint() string {
 	return "read the file, and see with mcp-bridge policy check what is in it; to follow it, run with " +
-		"MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve; then start the bridge again"
+		"MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve"
 }

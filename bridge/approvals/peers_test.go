@@ -276,7 +276,8 @@ func TestUnwritable(t *testing.T) {
 	w.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	b, held, _ := w.start()
 	err := b.Refuse(w.scan().Servers[0])
-	if held != "good" || err == nil || !strings.HasPrefix(err.Error(), "the record of approved servers can't be") {
+	if held != "good" || err == nil ||
+		!strings.HasPrefix(err.Error(), "the record of approved servers can't be") {
 		t.Errorf("%q is held: %v", held, err)
 	}
 	if !strings.Contains(log.String(), w.path("file/approved.json")) {

@@ -56,18 +56,19 @@ const (
 
 // A Record is one line. Sizes are bytes of JSON, fields that say nothing of its kind are left out.
 type Record struct {
-	Time    time.Time `json:"time"` // of the end
-	Kind    string    `json:"kind"`
-	Run     string    `json:"run"`               // id, as in the log
-	Sandbox string    `json:"sandbox,omitempty"` // id of one that lasts
-	Client  string    `json:"client,omitempty"`  // by what it calls itself; empty if it gave no name
-	Server  string    `json:"server,omitempty"`  // real name, or the one that was asked for
-	Tool    string    `json:"tool,omitempty"`    // likewise; or one of MCP's methods
-	Verdict string    `json:"verdict,omitempty"` // of the policy: allow, ask, deny; empty if it was not asked
-	By      string    `json:"by,omitempty"`      // what of the policy decided
-	Asked   bool      `json:"asked,omitempty"`   // the user, about this call
-	Outcome string    `json:"outcome"`           // the status of a run; ok or the error's code of a call
-	TookMs  float64   `json:"took_ms"`
+	Time      time.Time `json:"time"` // of the end
+	Kind      string    `json:"kind"`
+	Run       string    `json:"run"`                 // id, as in the log
+	Sandbox   string    `json:"sandbox,omitempty"`   // id of one that lasts
+	Client    string    `json:"client,omitempty"`    // by what it calls itself; empty if it gave no name
+	Principal string    `json:"principal,omitempty"` // who has asked, over HTTP; empty for who may use the machine
+	Server    string    `json:"server,omitempty"`    // real name, or the one that was asked for
+	Tool      string    `json:"tool,omitempty"`      // likewise; or one of MCP's methods
+	Verdict   string    `json:"verdict,omitempty"`   // of the policy: allow, ask, deny; empty if it was not asked
+	By        string    `json:"by,omitempty"`        // what of the policy decided
+	Asked     bool      `json:"asked,omitempty"`     // the user, about this call
+	Outcome   string    `json:"outcome"`             // the status of a run; ok or the error's code of a call
+	TookMs    float64   `json:"took_ms"`
 
 	ArgumentBytes  int             `json:"argument_bytes"`
 	ArgumentSHA256 string          `json:"argument_sha256"`

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
@@ -56,7 +57,13 @@ type Catalog struct {
 	problems    []discovery.Problem
 	tools       *toolCache
 	seen        *seen // shared with the catalogs before and after this one
+
+	mu     sync.Mutex
+	theirs map[string]*Catalog // those of principals, by the keys of their policies
 }
+
+// maxTheirs bounds the catalogs for principals: one for each set of rules that some of them have.
+const maxTheirs = 64
 
 // New returns the catalog of some servers; problems are why others are not among them.
 func New(cfg Config, servers []discovery.Server, problems []discovery.Problem) *Catalog {
@@ -69,11 +76,41 @@ func (c *Catalog) With(servers []discovery.Server, problems []discovery.Problem)
 	return build(c.cfg, c.seen, servers, problems)
 }
 
+// WithPolicy returns the catalog of the same servers with another policy.
+func (c *Catalog) WithPolicy(p *policy.Policy) *Catalog {
+	cfg := c.cfg
+	cfg.Policy = cmp.Or(p, new(policy.Policy))
+	return &Catalog{
+		cfg: cfg, servers: c.servers, byName: c.byName, byAlias: c.byAlias, definitions: c.definitions,
+		problems: c.problems, tools: newToolCache(), seen: c.seen, theirs: map[string]*Catalog{},
+	}
+}
+
+// For returns the catalog as it is for a principal, by the rules of the policy that are about that
+// one. It is the same for all that have the same rules.
+func (c *Catalog) For(principal string) *Catalog {
+	p, key := c.cfg.Policy.For(principal)
+	if _, own := c.cfg.Policy.For(policy.Local); key == own {
+		return c
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.theirs[key]
+	if found == nil {
+		if len(c.theirs) >= maxTheirs {
+			clear(c.theirs)
+		}
+		found = c.WithPolicy(p)
+		c.theirs[key] = found
+	}
+	return found
+}
+
 // build makes aliases over all configured servers, so that a server's alias doesn't depend on which
 // ones a call asks for.
 func build(cfg Config, seen *seen, servers []discovery.Server, problems []discovery.Problem) *Catalog {
 	c := &Catalog{cfg: cfg, seen: seen, problems: problems, tools: newToolCache(), byName: map[string]Server{},
-		byAlias: map[string]Server{}, definitions: map[string]discovery.Server{}}
+		byAlias: map[string]Server{}, definitions: map[string]discovery.Server{}, theirs: map[string]*Catalog{}}
 	names := make([]string, 0, len(servers))
 	for _, s := range servers {
 		names = append(names, s.Name)

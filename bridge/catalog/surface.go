@@ -47,7 +47,7 @@ type Limits struct {
 	Timeout, MaxTimeout time.Duration
 
 	Output   int64  // bytes of what was printed that a result shows
-	Files    string // what is said of the argument files; empty where there is none
+	Files    string // what the argument files are for; empty without that argument
 	Packages string // what code can import, in a few words; empty for Python's own modules alone
 	Kept     Kept   // what outlives a call
 	NoSearch bool   // there is no search_tools

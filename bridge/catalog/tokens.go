@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -37,9 +38,12 @@ func DefinitionTokens(server string, tools []upstream.Tool) (n int) {
 
 // piece matches what such vocabularies cut a text into before they look for tokens: words, which
 // begin with a capital where one follows small letters, with the mark or blank before them, numbers
-// of three digits, marks and blanks.
-var piece = regexp.MustCompile(`[^\r\n\pL\pN]?\p{Lu}*[\p{Ll}\p{Lm}\p{Lo}\pM]+|[^\r\n\pL\pN]?\p{Lu}+|` +
-	`\pN{1,3}| ?[^\s\pL\pN]+[\r\n/]*|\s+`)
+// of three digits, marks and blanks. It takes most of a millisecond to compile, so it isn't at each
+// start.
+var piece = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^\r\n\pL\pN]?\p{Lu}*[\p{Ll}\p{Lm}\p{Lo}\pM]+|[^\r\n\pL\pN]?\p{Lu}+|` +
+		`\pN{1,3}| ?[^\s\pL\pN]+[\r\n/]*|\s+`)
+})
 
 // maxMarks bounds what a row of marks takes: long ones are of one mark, and few tokens.
 const maxMarks = 10
@@ -47,7 +51,7 @@ const maxMarks = 10
 // Tokens estimates how many tokens a text takes.
 func Tokens(text string) int {
 	n := 0
-	for _, p := range piece.FindAllString(text, -1) {
+	for _, p := range piece().FindAllString(text, -1) {
 		n += hundredths(p)
 	}
 	return n / 100

@@ -28,11 +28,15 @@ import (
 )
 
 const (
-	maxMessage = 16 << 20 // bytes of one message of a client
-	stopGrace  = 3 * time.Second
+	// MaxMessage is how many bytes a message of a client may have.
+	MaxMessage = 16 << 20
 
-	// MaxRequests is how many requests of one client are worked on or wait at a time.
+	stopGrace = 3 * time.Second
+
+	// MaxRequests is how many requests of one client are worked on or wait at a time, and
+	// MaxShared of all those that share a Conn.
 	MaxRequests = 256
+	MaxShared   = 1024
 
 	// maxLogging bounds the lines on their way to the log. A log that isn't read holds up no more.
 	maxLogging = 64
@@ -76,6 +80,16 @@ func (c *Clients) Changed(method string) {
 	})
 }
 
+// ChangedFor does the same for a list of one principal's, which the others don't see.
+func (c *Clients) ChangedFor(principal, method string) {
+	c.conns.Range(func(key, _ any) bool {
+		if conn := key.(*Conn); conn.Principal == principal {
+			conn.changed(method)
+		}
+		return true
+	})
+}
+
 // Log writes a line that no request waits for. Lines that the log doesn't take are left out, and
 // counted in the next one that it takes.
 func (c *Clients) Log(level slog.Level, message string, attrs ...any) {
@@ -97,17 +111,28 @@ type Writer interface {
 	Notify(ctx context.Context, method string, params any) error
 }
 
-// Conn is one client.
+// Local is the principal of who may use this machine: of each client of stdio, and of those of a
+// listener on loopback that asks for no authentication.
+const Local = "local"
+
+// Conn is one client, or several that can't be told apart: those of a principal that send their
+// requests one by one.
 type Conn struct {
+	Principal string // to whom what the client makes belongs; never empty
+	Session   string // names the client in the log; empty for none
+	Stdio     bool   // the client is the connection: it has no other, and doesn't come back
+
 	clients *Clients
 	rpc     *jsonrpc.Conn
 	handle  Handler
+	gone    func(why error)
+	shared  bool
 	caller  Caller         // what initialize said; of the reading goroutine
 	runs    sync.WaitGroup // one for each detached request
-	changes chan struct{}  // holds one value when there is something to announce
 
 	mu        sync.Mutex
 	listeners []*listener
+	lists     bool // one of them is that of the client that has shaken hands
 }
 
 // Serve answers one client, whose messages come from in, one JSON object per line, and go to out.
@@ -118,20 +143,69 @@ type Conn struct {
 // several clients.
 func (c *Clients) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := jsonrpc.NewLines(out, 0, nil)
-	conn := &Conn{clients: c, changes: make(chan struct{}, 1)}
-	conn.rpc = jsonrpc.NewConn(ctx, lines, jsonrpc.Options{
-		MaxRequests: MaxRequests, Accept: conn.accept, Notified: conn.notified, Panicked: conn.panicked,
-	})
-	handle, gone := c.cfg.Connect(conn)
-	conn.handle = handle
-	c.conns.Store(conn, nil)
-	defer c.conns.Delete(conn)
-	conn.runs.Go(func() { conn.announce(conn.rpc.Context()) })
-	err := conn.rpc.Serve(jsonrpc.NewReader(in, maxMessage), lines, stopGrace)
-	gone(context.Cause(conn.rpc.Context()))
-	conn.runs.Wait()
+	conn := c.open(ctx, &Conn{Principal: Local, Stdio: true}, lines)
+	err := conn.rpc.Serve(jsonrpc.NewReader(in, MaxMessage), lines, stopGrace)
+	conn.leave()
 	return err
 }
+
+// Open returns a client of a transport that has no lines: its messages are handed to Deliver. What
+// belongs to none of its requests goes to out, whose Post must not block. Close must be called.
+func (c *Clients) Open(ctx context.Context, principal, session string, out jsonrpc.Carrier) *Conn {
+	return c.open(ctx, &Conn{Principal: principal, Session: session}, out)
+}
+
+// OpenShared is Open for the clients of a principal that send requests of 2026-07-28: each stands
+// for itself, and their ids may be equal.
+func (c *Clients) OpenShared(ctx context.Context, principal string) *Conn {
+	return c.open(ctx, &Conn{Principal: principal, shared: true}, nowhere{})
+}
+
+func (c *Clients) open(ctx context.Context, conn *Conn, out jsonrpc.Carrier) *Conn {
+	conn.clients = c
+	opts := jsonrpc.Options{
+		MaxRequests: MaxRequests, Accept: conn.accept, Notified: conn.notified, Panicked: conn.panicked,
+	}
+	if conn.shared {
+		// One that doesn't read must not hold up the answers to others.
+		opts.Apart, opts.MaxRequests, opts.MaxEncoded = true, MaxShared, MaxShared
+	}
+	conn.rpc = jsonrpc.NewConn(ctx, out, opts)
+	conn.handle, conn.gone = c.cfg.Connect(conn)
+	c.conns.Store(conn, nil)
+	return conn
+}
+
+// nowhere is the Carrier of what belongs to no request where there is nothing of the kind.
+type nowhere struct{}
+
+func (nowhere) Send(context.Context, *jsonrpc.Message) error { return jsonrpc.ErrHungUp }
+func (nowhere) Post(*jsonrpc.Message) bool                   { return true }
+
+// Deliver handles one message of the client, as jsonrpc.Conn.Deliver does.
+func (c *Conn) Deliver(ctx context.Context, text []byte, out jsonrpc.Carrier) (over <-chan struct{}) {
+	return c.rpc.Deliver(ctx, text, out)
+}
+
+// Close ends the client's calls, with the cause why, and waits for them. Messages that still come
+// are ignored.
+func (c *Conn) Close(why error) {
+	c.rpc.Close(why)
+	c.rpc.Wait()
+	c.leave()
+}
+
+// Gone reports whether the client's calls have been ended.
+func (c *Conn) Gone() bool { return c.rpc.Context().Err() != nil }
+
+func (c *Conn) leave() {
+	c.clients.conns.Delete(c)
+	c.gone(context.Cause(c.rpc.Context()))
+	c.WaitDetached()
+}
+
+// WaitDetached waits for requests that were detached.
+func (c *Conn) WaitDetached() { c.runs.Wait() }
 
 // A RefusedError is the JSON-RPC error with which a client answered.
 type RefusedError struct {
@@ -143,10 +217,10 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the client refused: %s (code %d)", e.Message, e.Code)
 }
 
-// Call sends the client a request, and returns its raw result. It blocks until ctx ends, which
-// the client is told. The error is a *RefusedError or the cause of ctx's end.
-func (c *Conn) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	result, err := c.rpc.Call(ctx, c.rpc.NewID(), method, params)
+// Call sends the client a request that belongs to this one, and returns its raw result. It blocks
+// until ctx ends, which the client is told. The error is a *RefusedError or the cause of ctx's end.
+func (r *Request) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	result, err := r.rpc.Call(ctx, method, params)
 	var refused *jsonrpc.Error
 	switch {
 	case errors.As(err, &refused):
@@ -160,9 +234,9 @@ func (c *Conn) Call(ctx context.Context, method string, params any) (json.RawMes
 // accept returns what answers a request, or says what is wrong with a message that isn't one.
 func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	if rpc.Err != nil {
-		return func(context.Context) (any, error) { return nil, malformed(rpc.Err) }
+		return func(context.Context) (any, error) { return nil, Malformed(rpc.Err) }
 	}
-	r := &Request{Caller: c.caller, rpc: rpc, conn: c, out: c.rpc}
+	r := &Request{Caller: c.caller, rpc: rpc, conn: c, out: rpc}
 	_ = json.Unmarshal(rpc.Params, &r.params) // what a client gets wrong is found by who reads it
 	if rpc.Method == string(mcp.MethodInitialize) && !rpc.Refused {
 		r.Caller = r.params.introduced()
@@ -171,14 +245,14 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	} else if mcp.IsModernProtocol(r.params.version()) {
 		r.Caller = r.params.described()
 	}
-	if slices.ContainsFunc(c.clients.cfg.Ordered, r.Calls) {
+	if !c.shared && slices.ContainsFunc(c.clients.cfg.Ordered, r.Calls) {
 		rpc.Order()
 	}
 	return func(ctx context.Context) (any, error) { return r.answer(ctx) }
 }
 
-// malformed returns the error of a message that can't be read.
-func malformed(err error) error {
+// Malformed returns the error of a message that can't be read.
+func Malformed(err error) *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	var long *jsonrpc.TooLongError
 	var syntax *json.SyntaxError

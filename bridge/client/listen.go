@@ -12,32 +12,36 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
-// maxListeners is how many subscriptions a client may have at a time.
-const maxListeners = 16
+// maxListeners is how many subscriptions a client may have at a time, and maxShared all those that
+// share a Conn.
+const (
+	maxListeners = 16
+	maxShared    = 256
+)
 
 const acknowledged = string(mcp.MethodNotificationSubscriptionsAcknowledged)
 
 // listener is told of changes: of all for a client that has shaken hands, or of those that a
-// subscription of 2026-07-28 asks for. due is guarded by the Conn's mu.
+// subscription of 2026-07-28 asks for.
 type listener struct {
 	id    json.RawMessage // of the subscription's request; nil for the client that has shaken hands
-	out   Writer
 	wants map[string]bool // by the notification's method; nil for all
-	acked chan struct{}   // closed when the subscription was acknowledged
-	over  <-chan struct{} // closed when it was cancelled; nil for the client that has shaken hands
 
-	due map[string]bool // what it isn't told yet
+	due  map[string]bool // what it isn't told yet; guarded by the Conn's mu
+	wake chan struct{}   // holds one value when there is something due
 }
 
 // listenToAll adds the listener of a client without subscriptions.
 func (c *Conn) listenToAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.ContainsFunc(c.listeners, func(l *listener) bool { return l.id == nil }) {
-		acked := make(chan struct{})
-		close(acked)
-		c.listeners = append(c.listeners, &listener{out: c.rpc, acked: acked, due: map[string]bool{}})
+	if c.lists || c.shared || c.rpc.Context().Err() != nil {
+		return
 	}
+	c.lists = true
+	l := &listener{due: map[string]bool{}, wake: make(chan struct{}, 1)}
+	c.listeners = append(c.listeners, l)
+	c.runs.Go(func() { c.announce(c.rpc.Context(), l, c.rpc) })
 }
 
 // listen answers subscriptions/listen when the subscription ends, by a cancel or with the
@@ -50,8 +54,7 @@ func (r *Request) listen(ctx context.Context) (any, error) {
 	}
 	c := r.conn
 	l := &listener{
-		id: r.rpc.ID, out: r.out, over: ctx.Done(),
-		wants: map[string]bool{}, acked: make(chan struct{}), due: map[string]bool{},
+		id: r.rpc.ID, wants: map[string]bool{}, due: map[string]bool{}, wake: make(chan struct{}, 1),
 	}
 	if p.Notifications.ToolsListChanged {
 		l.wants[string(mcp.MethodNotificationToolsListChanged)] = true
@@ -59,18 +62,14 @@ func (r *Request) listen(ctx context.Context) (any, error) {
 	if p.Notifications.ResourcesListChanged {
 		l.wants[string(mcp.MethodNotificationResourcesListChanged)] = true
 	}
-	if !c.subscribe(l) {
+	if most := c.maxListeners(); !c.subscribe(l, most) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeBusy,
-			Message: fmt.Sprintf("there are %d subscriptions, which is the limit; cancel one", maxListeners)}
+			Message: fmt.Sprintf("there are %d subscriptions, which is the limit; cancel one", most)}
 	}
 	defer c.unsubscribe(l)
+	_ = r.out.Notify(ctx, acknowledged, l.acknowledgement())
 	if len(l.wants) > 0 {
-		<-ctx.Done()
-	} else {
-		select {
-		case <-l.acked:
-		case <-ctx.Done():
-		}
+		c.announce(ctx, l, r.out)
 	}
 	return map[string]any{
 		"resultType": mcp.ResultTypeComplete,
@@ -78,14 +77,20 @@ func (r *Request) listen(ctx context.Context) (any, error) {
 	}, nil
 }
 
-func (c *Conn) subscribe(l *listener) bool {
+func (c *Conn) maxListeners() int {
+	if c.shared {
+		return maxShared
+	}
+	return maxListeners
+}
+
+func (c *Conn) subscribe(l *listener, most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.listeners) >= maxListeners {
+	if len(c.listeners) >= most {
 		return false
 	}
 	c.listeners = append(c.listeners, l)
-	c.wake()
 	return true
 }
 
@@ -101,60 +106,32 @@ func (c *Conn) changed(method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.listeners {
-		if l.wants == nil || l.wants[method] {
-			l.due[method] = true
-			c.wake()
+		if l.wants != nil && !l.wants[method] {
+			continue
+		}
+		l.due[method] = true
+		select {
+		case l.wake <- struct{}{}:
+		default: // it will be seen anyway
 		}
 	}
 }
 
-func (c *Conn) wake() {
-	select {
-	case c.changes <- struct{}{}:
-	default: // it will be seen anyway
-	}
-}
-
-// announce sends queued notifications until ctx ends. No other goroutine sends them, so that each
-// subscription is acknowledged first.
-func (c *Conn) announce(ctx context.Context) {
+// announce sends a listener what is queued for it until ctx ends.
+func (c *Conn) announce(ctx context.Context, l *listener, out Writer) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.changes:
+		case <-l.wake:
 		}
 		c.mu.Lock()
-		listeners := slices.Clone(c.listeners)
+		due := slices.Sorted(maps.Keys(l.due))
+		clear(l.due)
 		c.mu.Unlock()
-		for _, l := range listeners {
-			if l.cancelled() {
-				continue
-			}
-			select {
-			case <-l.acked:
-			default:
-				_ = l.out.Notify(ctx, acknowledged, l.acknowledgement())
-				close(l.acked)
-			}
-			c.mu.Lock()
-			due := slices.Sorted(maps.Keys(l.due))
-			clear(l.due)
-			c.mu.Unlock()
-			for _, method := range due {
-				_ = l.out.Notify(ctx, method, l.params(nil))
-			}
+		for _, method := range due {
+			_ = out.Notify(ctx, method, l.params(nil))
 		}
-	}
-}
-
-// cancelled reports whether the subscription was cancelled.
-func (l *listener) cancelled() bool {
-	select {
-	case <-l.over:
-		return true
-	default:
-		return false
 	}
 }
 

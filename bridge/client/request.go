@@ -104,6 +104,22 @@ func (r *Request) Calls(tool string) bool {
 	return r.rpc.Method == string(mcp.MethodToolsCall) && name == tool
 }
 
+// Principal returns to whom what the request makes belongs.
+func (r *Request) Principal() string {
+	if r == nil {
+		return Local
+	}
+	return r.conn.Principal
+}
+
+// Session returns what the log names the request's client by, or nothing.
+func (r *Request) Session() string {
+	if r == nil {
+		return ""
+	}
+	return r.conn.Session
+}
+
 // Text returns the whole message.
 func (r *Request) Text() []byte { return r.rpc.Raw }
 

@@ -169,23 +169,23 @@ func (t *turns) take(ctx context.Context, by By) (release func(), err error) {
 	}
 }
 
-// Client carries questions to one client that is sent requests. It is safe for concurrent use.
-type Client struct {
-	call  func(ctx context.Context, method string, params any) (json.RawMessage, error)
-	turns turns
-}
+// Client bounds the questions to one client that is sent requests. It is safe for concurrent use.
+type Client struct{ turns turns }
 
-// NewClient returns the Client over call, which sends a request and returns its result.
-func NewClient(call func(ctx context.Context, method string, params any) (json.RawMessage, error)) *Client {
-	return &Client{call: call, turns: newTurns()}
-}
+// NewClient returns a Client.
+func NewClient() *Client { return &Client{newTurns()} }
 
-// Channel returns the Channel to the client, which has declared can.
-func (c *Client) Channel(can Abilities) Channel { return channel{c, can} }
+// Channel returns the Channel to the client, which has declared can. Its call sends a request and
+// returns the result.
+func (c *Client) Channel(can Abilities,
+	call func(ctx context.Context, method string, params any) (json.RawMessage, error)) Channel {
+	return channel{c, can, call}
+}
 
 type channel struct {
 	*Client
-	can Abilities
+	can  Abilities
+	call func(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
 
 // Abilities implements Channel.

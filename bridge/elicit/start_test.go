@@ -72,7 +72,8 @@ func TestQuestionOfANewServer(t *testing.T) {
 			evil(slices.Repeat([]string{""}, maxDefinitionLines)...), false, 0,
 			"too long to be shown in a question. The user has to approve it"},
 		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxDefinition)), false, 0,
-			"too long to be shown in a question. The user has to approve it at a terminal (mcp-bridge servers approve, with its name)."},
+			"too long to be shown in a question. The user has to approve it at a terminal (mcp-bridge servers " +
+				"approve, with its name)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := newUser(tt.answer)

@@ -89,7 +89,8 @@ func TestKeepThroughNoLink(t *testing.T) {
 // TestKeepNowhere: where nothing can be written, or by everybody, the error says so.
 func TestKeepNowhere(t *testing.T) {
 	base := t.TempDir()
-	plain, open1, sticky := filepath.Join(base, "file"), filepath.Join(base, "open"), filepath.Join(base, "sticky")
+	plain, open1 := filepath.Join(base, "file"), filepath.Join(base, "open")
+	sticky := filepath.Join(base, "sticky")
 	readOnly := filepath.Join(base, "readonly")
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -103,7 +104,8 @@ func TestKeepNowhere(t *testing.T) {
 		}
 	}
 	for dir, want := range map[string]string{filepath.Join(plain, "d"): "can't be made",
-		open1: "run: chmod o-w", sticky: "so no file is put there; name a directory below it", readOnly: "permission denied"} {
+		open1: "run: chmod o-w", sticky: "so no file is put there; name a directory below it",
+		readOnly: "permission denied"} {
 		if os.Getuid() == 0 && dir == readOnly {
 			continue // root may
 		}

@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,8 +27,13 @@ type Options struct {
 	// MaxRequests is how many of the peer's requests are worked on at a time. Further ones are refused
 	// with CodeBusy, so that a cancel behind them is read.
 	MaxRequests int
+	// MaxEncoded is how many answers are encoded and not taken yet; zero means two.
+	MaxEncoded int
 	// IDs is what the ids of our requests begin with. They are numbers where it is empty.
 	IDs string
+	// Apart says that several peers share the connection: the ids of their requests may be equal, and
+	// none can cancel a request by its id.
+	Apart bool
 
 	// Accept is called for each request, and for each message with an Err, in the order in which they
 	// came. It must not block: nothing else is read meanwhile. What it returns answers the request on
@@ -51,6 +57,8 @@ type Conn struct {
 	encoded chan struct{}   // one for each answer to them that is encoded and not taken yet
 	last    <-chan struct{} // of the latest request in order; of the reading goroutine
 
+	delivering sync.Mutex // held while a message is routed that Deliver was given
+
 	work  sync.WaitGroup // one for each message that is worked on
 	after sync.WaitGroup // one for each request with something to do once it is answered
 
@@ -73,7 +81,8 @@ type call struct {
 func NewConn(ctx context.Context, carrier Carrier, opts Options) *Conn {
 	c := &Conn{
 		carrier: carrier, opts: opts,
-		slots: make(chan struct{}, opts.MaxRequests), encoded: make(chan struct{}, maxEncoded),
+		slots:   make(chan struct{}, opts.MaxRequests),
+		encoded: make(chan struct{}, cmp.Or(opts.MaxEncoded, maxEncoded)),
 		waiting: map[string]*call{}, serving: map[string]*Request{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -102,6 +111,12 @@ func (c *Conn) NewID() json.RawMessage {
 func (c *Conn) Call(
 	ctx context.Context, id json.RawMessage, method string, params any,
 ) (json.RawMessage, error) {
+	return c.call(ctx, c.carrier, id, method, params)
+}
+
+func (c *Conn) call(
+	ctx context.Context, out Carrier, id json.RawMessage, method string, params any,
+) (json.RawMessage, error) {
 	m, err := NewRequest(id, method, params)
 	if err != nil {
 		return nil, err
@@ -118,7 +133,7 @@ func (c *Conn) Call(
 	defer c.forget(key)
 
 	// The answer may be there although sending it has failed, and with ctx's end.
-	sent := c.carrier.Send(ctx, m)
+	sent := out.Send(ctx, m)
 	if sent == nil {
 		select {
 		case <-p.done:
@@ -133,18 +148,18 @@ func (c *Conn) Call(
 	if ctx.Err() == nil {
 		return nil, sent
 	}
-	c.withdraw(ctx, m)
+	withdraw(ctx, out, m)
 	return nil, context.Cause(ctx)
 }
 
 // withdraw tells the peer that a request isn't waited for any more.
-func (c *Conn) withdraw(ctx context.Context, m *Message) {
+func withdraw(ctx context.Context, out Carrier, m *Message) {
 	if m.Method == methodInitialize {
 		return
 	}
 	n, err := NewRequest(nil, MethodCancelled, map[string]any{"requestId": m.ID, "reason": ctx.Err().Error()})
 	if err == nil {
-		c.carrier.Post(n) // a peer that leaves messages unread won't read this one either
+		out.Post(n) // a peer that leaves messages unread won't read this one either
 	}
 }
 
@@ -156,11 +171,15 @@ func (c *Conn) forget(key string) {
 
 // Notify sends a notification. It blocks as the carrier's Send does.
 func (c *Conn) Notify(ctx context.Context, method string, params any) error {
+	return notify(ctx, c.carrier, method, params)
+}
+
+func notify(ctx context.Context, out Carrier, method string, params any) error {
 	m, err := NewRequest(nil, method, params)
 	if err != nil {
 		return err
 	}
-	return c.carrier.Send(ctx, m)
+	return out.Send(ctx, m)
 }
 
 // Waiting calls f if the request of ours with that id waits for its answer, which f holds up. Any
@@ -236,7 +255,7 @@ func (c *Conn) Receive(text []byte) {
 	if !c.begin() {
 		return
 	}
-	run := c.route(text, nil)
+	run := c.route(text, c.exchange())
 	if run == nil {
 		c.work.Done()
 		return
@@ -245,6 +264,42 @@ func (c *Conn) Receive(text []byte) {
 		defer c.work.Done()
 		run()
 	}()
+}
+
+// An exchange is what a message of the peer came in.
+type exchange struct {
+	ctx   context.Context // its end cancels the requests
+	out   Carrier         // of their answers, and of what else belongs to them
+	batch *batch          // nil for none
+}
+
+// exchange returns that of a message which stands alone on the connection.
+func (c *Conn) exchange() exchange { return exchange{c.ctx, c.carrier, nil} }
+
+// Deliver handles one message of the peer, or a batch, as Receive does, in the order of the calls.
+// The answer, and what else belongs to its requests, goes to out, whose Post must not block. The
+// end of ctx cancels the requests. Deliver doesn't wait for them: over is closed once nothing goes
+// to out any more.
+func (c *Conn) Deliver(ctx context.Context, text []byte, out Carrier) (over <-chan struct{}) {
+	ended := make(chan struct{})
+	if !c.begin() {
+		close(ended)
+		return ended
+	}
+	c.delivering.Lock()
+	run := c.route(text, exchange{ctx, out, nil})
+	c.delivering.Unlock()
+	if run == nil {
+		c.work.Done()
+		close(ended)
+		return ended
+	}
+	go func() {
+		defer close(ended)
+		defer c.work.Done()
+		run()
+	}()
+	return ended
 }
 
 // Read receives lines, on goroutines of its own, until in ends or fails, or the connection is over.
@@ -279,11 +334,11 @@ func (c *Conn) read(in *Reader, ended chan<- error) {
 		var run func()
 		switch {
 		case long != nil:
-			run = c.broken(&Message{ID: long.ID, Err: long}, long.answer, nil)
+			run = c.broken(&Message{ID: long.ID, Err: long}, long.answer, c.exchange())
 		case in.cut && !json.Valid(text): // the end of the connection says more than this
-			run = c.broken(&Message{Raw: text, Err: io.ErrUnexpectedEOF}, false, nil)
+			run = c.broken(&Message{Raw: text, Err: io.ErrUnexpectedEOF}, false, c.exchange())
 		default:
-			run = c.route(text, nil)
+			run = c.route(text, c.exchange())
 		}
 		if run != nil {
 			go c.read(in, ended)
@@ -336,23 +391,23 @@ func closed(wait func()) <-chan struct{} {
 }
 
 // route handles one message, or a batch, and returns what must run on a goroutine of its own.
-func (c *Conn) route(text []byte, in *batch) (run func()) {
+func (c *Conn) route(text []byte, x exchange) (run func()) {
 	text = clean(text)
 	switch {
 	case len(text) == 0:
 		return nil
-	case in == nil && text[0] == '[' && c.batches.Load():
-		return c.routeBatch(text)
+	case x.batch == nil && text[0] == '[' && c.batches.Load():
+		return c.routeBatch(text, x)
 	}
 	m := decode(text)
 	switch {
 	case m.Err != nil:
-		return c.broken(&m, isAnswer(text[:min(ends, len(text))]), in)
+		return c.broken(&m, isAnswer(text[:min(ends, len(text))]), x)
 	case m.Method == "" && m.ID == nil:
 		c.notified(&m)
 	case m.Method == "" && !c.resolve(&m) && m.Result == nil && m.Error == nil:
 		m.Err = errNoMessage
-		return c.accept(&m, in)
+		return c.accept(&m, x)
 	case m.Method == "":
 	case m.ID == nil:
 		if m.Method == MethodCancelled {
@@ -360,7 +415,7 @@ func (c *Conn) route(text []byte, in *batch) (run func()) {
 		}
 		c.notified(&m)
 	default:
-		return c.accept(&m, in)
+		return c.accept(&m, x)
 	}
 	return nil
 }
@@ -372,7 +427,7 @@ func (c *Conn) notified(m *Message) {
 }
 
 // broken handles a message that can't be read. An answer ends the call that it is for.
-func (c *Conn) broken(m *Message, answer bool, in *batch) (run func()) {
+func (c *Conn) broken(m *Message, answer bool, x exchange) (run func()) {
 	id := m.ID
 	if id == nil {
 		id = idAt(m.Raw[:min(ends, len(m.Raw))], m.Raw[max(0, len(m.Raw)-ends):])
@@ -380,5 +435,5 @@ func (c *Conn) broken(m *Message, answer bool, in *batch) (run func()) {
 	if answer && id != nil && c.Resolve(id, nil, fmt.Errorf("its answer can't be read: %w", m.Err)) {
 		return nil
 	}
-	return c.accept(m, in)
+	return c.accept(m, x)
 }

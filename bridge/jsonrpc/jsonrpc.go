@@ -86,6 +86,9 @@ type misspelt struct{}
 // UnmarshalJSON returns an error.
 func (misspelt) UnmarshalJSON([]byte) error { return errCase }
 
+// Decode reads a message as a connection that it is delivered to does, except a batch.
+func Decode(text []byte) Message { return decode(clean(text)) }
+
 // decode reads a message. Its fields are read as far as they can be, also where the rest is wrong.
 func decode(raw []byte) Message {
 	var fields struct {
@@ -190,7 +193,13 @@ func answer(id json.RawMessage, result any, err error) (*Message, error) {
 	}
 	text := make([]byte, 0, len(raw)+len(id)+40)
 	text = fmt.Appendf(text, `{"jsonrpc":"2.0","id":%s,%q:`, id, key)
-	return &Message{ID: id, Raw: append(append(text, raw...), '}')}, nil
+	m := &Message{ID: id, Raw: append(append(text, raw...), '}')}
+	if err != nil {
+		m.Error = raw
+	} else {
+		m.Result = raw
+	}
+	return m, nil
 }
 
 // NewRequest returns a request, or a notification where id is nil. Parameters of nil are left out.

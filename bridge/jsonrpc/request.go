@@ -20,8 +20,8 @@ type Request struct {
 	Turn    Turn // among those that Accept has put in order
 	Refused bool // it is answered with an error of Conn's, unless Accept returns nil
 
+	exchange
 	conn   *Conn
-	batch  *batch // that it came in; nil for none
 	cancel context.CancelCauseFunc
 	after  []func()
 }
@@ -70,6 +70,16 @@ func (t Turn) Pass() {
 // request is over without one. It is called by the handler, on its own goroutine.
 func (r *Request) Afterwards(do func()) { r.after = append(r.after, do) }
 
+// Notify sends a notification that belongs to the request.
+func (r *Request) Notify(ctx context.Context, method string, params any) error {
+	return notify(ctx, r.out, method, params)
+}
+
+// Call sends the peer a request that belongs to this one, as Conn.Call does.
+func (r *Request) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	return r.conn.call(ctx, r.out, r.conn.NewID(), method, params)
+}
+
 // Answer answers the request. It is called by Accept, which returns nil then.
 func (r *Request) Answer(result any, err error) {
 	encode := func() *Message { return r.encode(result, err) }
@@ -77,13 +87,13 @@ func (r *Request) Answer(result any, err error) {
 		r.batch.add(encode, nil)
 		return
 	}
-	r.conn.post(encode())
+	r.post(encode())
 }
 
 // post sends an answer for the goroutine that reads.
-func (c *Conn) post(m *Message) {
-	if !c.carrier.Post(m) { // reading goes on when the peer has read some of its answers
-		_ = c.carrier.Send(c.ctx, m)
+func (x exchange) post(m *Message) {
+	if !x.out.Post(m) { // reading goes on when the peer has read some of its answers
+		_ = x.out.Send(x.ctx, m)
 	}
 }
 
@@ -97,10 +107,10 @@ func (r *Request) encode(result any, err error) *Message {
 
 // reply sends the answer that encode returns. No more than maxEncoded are encoded at a time, so
 // that a peer that doesn't read can't fill the memory with answers.
-func (c *Conn) reply(encode func() *Message) {
+func (c *Conn) reply(out Carrier, encode func() *Message) {
 	c.encoded <- struct{}{}
 	defer func() { <-c.encoded }()
-	_ = c.carrier.Send(context.WithoutCancel(c.ctx), encode()) // Serve tells why it can't be sent
+	_ = out.Send(context.WithoutCancel(c.ctx), encode()) // Serve tells why it can't be sent
 }
 
 // afterwards runs functions once all answers sent before are written.
@@ -119,17 +129,24 @@ func (c *Conn) afterwards(after []func()) {
 }
 
 // accept returns what handles a request, or refuses it.
-func (c *Conn) accept(m *Message, in *batch) (run func()) {
-	r := &Request{Message: *m, conn: c, batch: in}
+func (c *Conn) accept(m *Message, x exchange) (run func()) {
+	r := &Request{Message: *m, conn: c, exchange: x}
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	r.cancel = cancel
+	if x.ctx != c.ctx {
+		stop := context.AfterFunc(x.ctx, func() { cancel(context.Cause(x.ctx)) })
+		r.cancel = func(cause error) {
+			stop()
+			cancel(cause)
+		}
+	}
 	refusal := c.enter(r)
 	r.Refused = refusal != nil
 	handle := c.opts.Accept(r)
 	if handle != nil && refusal == nil {
 		return func() { c.handle(ctx, r, handle) }
 	}
-	cancel(nil)
+	r.cancel(nil)
 	switch {
 	case refusal == nil:
 		c.leave(r)
@@ -144,7 +161,7 @@ func (c *Conn) accept(m *Message, in *batch) (run func()) {
 func (c *Conn) enter(r *Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.ID != nil && c.serving[string(r.ID)] != nil {
+	if !c.opts.Apart && r.ID != nil && c.serving[string(r.ID)] != nil {
 		id := r.ID
 		r.ID = nil // under its own, the refusal would pass for the answer to the other one
 		return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(
@@ -158,7 +175,7 @@ func (c *Conn) enter(r *Request) error {
 			"%d requests are under way, which is the limit; "+
 				"send this one again when one of them has ended", cap(c.slots))}
 	}
-	if r.ID != nil {
+	if !c.opts.Apart && r.ID != nil {
 		c.serving[string(r.ID)] = r
 	}
 	return nil
@@ -204,7 +221,7 @@ func (c *Conn) handle(ctx context.Context, r *Request, handle Handler) {
 		return // the slot is kept until the batch is answered
 	}
 	if encode != nil {
-		c.reply(encode)
+		c.reply(r.out, encode)
 	}
 	r.Turn.Pass()
 	c.afterwards(r.after)
@@ -258,33 +275,34 @@ func (b *batch) encode() *Message {
 
 // routeBatch routes the messages of a batch in their order. They are worked on at the same time,
 // and answered together.
-func (c *Conn) routeBatch(text []byte) (run func()) {
+func (c *Conn) routeBatch(text []byte, x exchange) (run func()) {
 	var messages []json.RawMessage
 	err := json.Unmarshal(text, &messages)
 	if err == nil && (len(messages) == 0 || len(messages) > maxBatch) {
 		err = fmt.Errorf("a batch has from 1 to %d messages", maxBatch)
 	}
 	if err != nil {
-		return c.accept(&Message{Raw: text, Err: err}, nil)
+		return c.accept(&Message{Raw: text, Err: err}, x)
 	}
 	in, running := &batch{}, 0
+	x.batch = in
 	var work sync.WaitGroup
 	for _, raw := range messages {
-		if run := c.route(raw, in); run != nil {
+		if run := c.route(raw, x); run != nil {
 			running++
 			work.Go(run)
 		}
 	}
 	if running == 0 {
 		if len(in.answers) > 0 {
-			c.post(in.encode())
+			x.post(in.encode())
 		}
 		return nil
 	}
 	return func() {
 		work.Wait()
 		if len(in.answers) > 0 {
-			c.reply(in.encode)
+			c.reply(x.out, in.encode)
 		}
 		c.afterwards(in.after)
 		for range running {

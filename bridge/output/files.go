@@ -122,10 +122,13 @@ type File struct {
 
 // Files returns the files of the runs that are kept, those of the run last read first. That doesn't
 // count as reading.
-func (s *Store) Files() (all []File) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range slices.Backward(s.runs) {
+func (v View) Files() (all []File) {
+	v.store.mu.Lock()
+	defer v.store.mu.Unlock()
+	for _, r := range slices.Backward(v.store.runs) {
+		if r.owner != v.owner {
+			continue
+		}
 		for _, f := range r.files {
 			all = append(all, File{r.id, f.Name, f.Mime, int64(len(f.Data))})
 		}
@@ -138,8 +141,8 @@ const maxListedFiles = 100
 
 // Resources returns the files of the last runs as resources, the newest first: hosts offer listed
 // resources to their users.
-func (s *Store) Resources() []mcp.Resource {
-	all := s.Files()
+func (v View) Resources() []mcp.Resource {
+	all := v.Files()
 	resources := make([]mcp.Resource, 0, min(len(all), maxListedFiles))
 	for _, f := range all[:cap(resources)] {
 		r := mcp.NewResource(fileURI(f.Run, f.Name), f.Name, mcp.WithMIMEType(f.mime),
@@ -152,8 +155,8 @@ func (s *Store) Resources() []mcp.Resource {
 
 // Resource returns what resources/read answers for the URI of a file. An error means that there is
 // no such file.
-func (s *Store) Resource(uri string) ([]mcp.ResourceContents, error) {
-	f, err := s.file(uri)
+func (v View) Resource(uri string) ([]mcp.ResourceContents, error) {
+	f, err := v.file(uri)
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +181,9 @@ func (c contents) MarshalJSON() ([]byte, error) {
 	})
 }
 
-func (s *Store) file(uri string) (sandbox.Artifact, error) {
+func (v View) file(uri string) (sandbox.Artifact, error) {
 	id, escaped, _ := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
-	r, err := s.find(id)
+	r, err := v.find(id)
 	if err != nil {
 		return sandbox.Artifact{}, err
 	}

@@ -207,13 +207,13 @@ func (o *Outcome) mark(stream string, begin int) func(offset int, n, lost int64)
 	}
 }
 
-// Keep keeps in s what the result doesn't show, and makes the contents that stand for the files:
+// Keep keeps in v what the result doesn't show, and makes the contents that stand for the files:
 // links, or text for a client without them. Notices say what can't be read later.
-func (o *Outcome) Keep(s *Store, links bool) {
+func (o *Outcome) Keep(v View, links bool) {
 	if o.Truncated == nil && !o.HasFiles() {
 		return
 	}
-	if !s.keep(&kept{id: o.Call, text: o.all, files: o.files}) {
+	if !v.keep(&kept{id: o.Call, text: o.all, files: o.files}) {
 		o.Note("the rest of the output and the files are too large to be kept: they can't be read later")
 	}
 	for i, f := range o.files {

@@ -38,13 +38,13 @@ func Tool() mcp.Tool {
 
 // Read answers a call of read_output: a piece of what a run printed, and where the next one begins.
 // Errors are of args, or say which runs are kept.
-func (s *Store) Read(raw json.RawMessage) (string, error) {
+func (v View) Read(raw json.RawMessage) (string, error) {
 	given, err := args.Fields(raw, ReadTool, readArgumentNames)
 	if err != nil {
 		return "", err
 	}
 	var id string
-	if v := given["run"]; v == nil || json.Unmarshal(v, &id) != nil || id == "" {
+	if run := given["run"]; run == nil || json.Unmarshal(run, &id) != nil || id == "" {
 		return "", args.Errorf(`argument "run" must be the id that stands in the mark of the output that was cut`)
 	}
 	offset, err := args.Integer("offset", given["offset"], 0)
@@ -58,7 +58,7 @@ func (s *Store) Read(raw json.RawMessage) (string, error) {
 	if limit <= 0 {
 		return "", args.Errorf(`argument "limit" must be a positive number of bytes such as %d`, defaultRead)
 	}
-	r, err := s.find(id)
+	r, err := v.find(id)
 	if err != nil {
 		return "", err
 	}

@@ -15,15 +15,17 @@ func keeping(id string, n int) *kept {
 	return &kept{id: id, files: []sandbox.Artifact{{Name: "f", Data: make([]byte, n)}}}
 }
 
-func ids(s *Store) string {
+func ids(v View) string {
 	var names []string
-	for _, r := range s.runs {
+	for _, r := range v.store.runs {
 		names = append(names, r.id)
 	}
 	return strings.Join(names, " ")
 }
 
-func bounded(maxBytes int64, maxRuns int) *Store { return &Store{maxBytes: maxBytes, maxRuns: maxRuns} }
+func bounded(maxBytes int64, maxRuns int) View {
+	return (&Store{maxBytes: maxBytes, maxRuns: maxRuns}).Of("alice")
+}
 
 func TestRunsAreKeptWithinBounds(t *testing.T) {
 	overhead := int(keeping("", 0).size())
@@ -53,11 +55,11 @@ func TestRunsAreKeptWithinBounds(t *testing.T) {
 		t.Errorf("kept are %s", got)
 	}
 	var sum int64
-	for _, r := range s.runs {
+	for _, r := range s.store.runs {
 		sum += r.size()
 	}
-	if sum != s.bytes {
-		t.Errorf("%d bytes are counted, %d are there", s.bytes, sum)
+	if sum != s.store.bytes {
+		t.Errorf("%d bytes are counted, %d are there", s.store.bytes, sum)
 	}
 }
 
@@ -92,8 +94,8 @@ func TestRunsAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(s.runs) > 8 || s.bytes > 20_000 {
-		t.Errorf("%d runs with %d bytes are kept", len(s.runs), s.bytes)
+	if len(s.store.runs) > 8 || s.store.bytes > 20_000 {
+		t.Errorf("%d runs with %d bytes are kept", len(s.store.runs), s.store.bytes)
 	}
 }
 
@@ -112,5 +114,55 @@ func TestFilesAreCopiedWhenEncoded(t *testing.T) {
 	want := `[{"uri":"mcp-bridge://runs/a/f","blob":"AAAA`
 	if raw, err := json.Marshal(contents); err != nil || !strings.HasPrefix(string(raw), want) {
 		t.Errorf("got %.100s, %v", raw, err)
+	}
+}
+
+// TestOthersRuns has principals look for each other's runs, and be told of their own alone.
+func TestOthersRuns(t *testing.T) {
+	alice := bounded(1<<20, 10)
+	bob := alice.store.Of("bob")
+	alice.keep(keeping("a", 1))
+	bob.keep(keeping("b", 1))
+	for _, id := range []string{"a", "x"} {
+		_, err := bob.find(id)
+		if err == nil || !strings.Contains(err.Error(), "the last used first: b;") {
+			t.Errorf("bob finds %s: %v", id, err)
+		}
+		if _, err := bob.Resource(fileURI(id, "f")); err == nil {
+			t.Errorf("bob reads the file of %s", id)
+		}
+		if text, err := bob.Read(json.RawMessage(`{"run":"` + id + `"}`)); err == nil {
+			t.Errorf("bob reads the output of %s: %s", id, text)
+		}
+	}
+	if all := bob.Files(); len(all) != 1 || all[0].Run != "b" || len(bob.Resources()) != 1 {
+		t.Errorf("bob has %v", all)
+	}
+}
+
+// TestShares has one principal fill the store, whose runs then make room for those of another.
+func TestShares(t *testing.T) {
+	size := keeping("", 1000).size()
+	alice := bounded(10*size, 100)
+	bob := alice.store.Of("bob")
+	for i := range 10 {
+		alice.keep(keeping(fmt.Sprint("a", i), 1000))
+	}
+	bob.keep(keeping("b0", 1000))
+	for i := range 10 {
+		alice.keep(keeping(fmt.Sprint("a1", i), 1000))
+	}
+	if _, err := bob.find("b0"); err != nil {
+		t.Errorf("alice has driven out bob's run: %v", err)
+	}
+	if bob.keep(keeping("huge", int(9*size))) {
+		t.Errorf("bob has driven out all of alice's: %s", ids(bob))
+	}
+	few := bounded(1<<30, 4)
+	for i, who := range []string{"b", "c", "a", "a", "d", "a", "a", "a"} {
+		few.store.Of(who).keep(keeping(fmt.Sprint(who, i), 1))
+	}
+	if got := ids(few); got != "b0 c1 d4 a7" {
+		t.Errorf("kept are %s", got)
 	}
 }

@@ -98,7 +98,7 @@ func (c *Chooser) having(ctx context.Context, dependencies []string) string {
 		return env.Name
 	case ok && slices.Contains(missing.Buildable, environments.Data):
 		return environments.Data
-	case ok && c.cfg.Policy.OnDemand && len(missing.Buildable) > 0:
+	case ok && c.policy().OnDemand && len(missing.Buildable) > 0:
 		return missing.Buildable[0]
 	}
 	return ""

@@ -79,6 +79,23 @@ type Chooser struct {
 // New returns a Chooser. It asks nothing yet.
 func New(cfg Config) *Chooser { return &Chooser{cfg: cfg} }
 
+// SetPolicy replaces Config.Policy.
+func (c *Chooser) SetPolicy(p policy.Packages) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cfg.Policy = p
+}
+
+// policy returns which environments may be built for code now.
+func (c *Chooser) policy() policy.Packages {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cfg.Policy
+}
+
 // Choose returns the environment for code, nil for the standard library alone. It calls slow before
 // it builds one, and p while it does. The error is an args.Error if the code is at fault; all
 // others have a hint, or are the engine's.
@@ -94,7 +111,8 @@ func (c *Chooser) Choose(ctx context.Context, code string, slow func(),
 	if b == nil {
 		return c.fallback(ctx, slow, p)
 	}
-	env, err := c.ask(ctx, slow, p, func() (environments.Environment, error) { return c.cfg.Source.Find(ctx, b) })
+	find := func() (environments.Environment, error) { return c.cfg.Source.Find(ctx, b) }
+	env, err := c.ask(ctx, slow, p, find)
 	var missing *environments.MissingError
 	lacks := errors.As(err, &missing)
 	switch {
@@ -168,7 +186,7 @@ func (c *Chooser) fallback(ctx context.Context, slow func(),
 	case errors.As(err, &unbuilt) && c.cfg.Default == "":
 		c.remember(nil)
 		return nil, nil
-	case errors.As(err, &unbuilt) && (c.cfg.Default == environments.Data || c.cfg.Policy.OnDemand):
+	case errors.As(err, &unbuilt) && (c.cfg.Default == environments.Data || c.policy().OnDemand):
 		env, err = c.build(ctx, c.cfg.Default, slow, p)
 	}
 	if err != nil {
@@ -239,11 +257,11 @@ func (c *Chooser) Ran(ctx context.Context, e *sandbox.Environment) {
 // what the lock has before any of it is downloaded.
 func (c *Chooser) make(ctx context.Context, b *wheels.Block, missing *environments.MissingError, slow func(),
 	p runtime.Progress) (environments.Environment, error) {
-	refuses, name := c.cfg.Policy.Allows, ""
+	refuses, name := c.policy().Allows, ""
 	switch {
 	case slices.Contains(missing.Buildable, environments.Data):
-		name, refuses = environments.Data, c.cfg.Policy.Denies
-	case !c.cfg.Policy.OnDemand:
+		name, refuses = environments.Data, c.policy().Denies
+	case !c.policy().OnDemand:
 		return environments.Environment{}, missing
 	case len(missing.Buildable) > 0:
 		name = missing.Buildable[0]
@@ -278,9 +296,9 @@ func (c *Chooser) permits(b *wheels.Block, name string) error {
 		return err
 	}
 	for _, d := range all {
-		refuses := c.cfg.Policy.Denies
+		refuses := c.policy().Denies
 		if slices.ContainsFunc(b.Dependencies, func(r wheels.Requirement) bool { return r.Name == d.Name }) {
-			refuses = c.cfg.Policy.Allows
+			refuses = c.policy().Allows
 		}
 		if err := refuses(d.Name, d.Version); err != nil {
 			return err

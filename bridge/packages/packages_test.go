@@ -225,9 +225,11 @@ func TestChoose(t *testing.T) {
 			rules: onDemand + `allow = ["shapely>=2"]`,
 			did:   []string{"slow", "ready", "add shapely"}, refused: "doesn't have the package shapely 1.5"},
 		{name: "it is made, and needs what is denied", code: asking(`"shapely"`),
-			rules: onDemand + `deny = ["six"]`,
-			did:   []string{"slow", "ready", "add shapely"}, refused: "packages.deny in policy.toml has the package six"},
-		{name: "another has it, and needs what is denied", code: asking(`"geo"`), rules: onDemand + `deny = ["proj<9"]`,
+			rules:   onDemand + `deny = ["six"]`,
+			did:     []string{"slow", "ready", "add shapely"},
+			refused: "packages.deny in policy.toml has the package six"},
+		{name: "another has it, and needs what is denied", code: asking(`"geo"`),
+			rules:   onDemand + `deny = ["proj<9"]`,
 			refused: "packages.deny in policy.toml has the package proj<9"},
 		{name: "data has another version of it in this image", code: asking(`"numpy>=2.5"`), older: true,
 			did: []string{"slow", "ready", "build data"}, refused: "no environment has numpy>=2.5"},
@@ -300,7 +302,7 @@ func TestAtRest(t *testing.T) {
 		if _, err := c.Choose(t.Context(), code, func() {}, func(string) {}); !errors.Is(err, down) {
 			t.Errorf("got %v, want why it doesn't start", err)
 		}
-		s.fails = &runtime.UnavailableError{Engine: "fake", Err: errors.New("there is none")}
+		s.fails = &runtime.UnavailableError{Engine: "fake", Err: errors.New("no engine")}
 		if _, err := c.Choose(t.Context(), code, func() {}, func(string) {}); !errors.Is(err, s.fails) {
 			t.Errorf("got %v, want that there is no engine", err)
 		}
@@ -398,7 +400,8 @@ func TestHint(t *testing.T) {
 	if got := c.Hint(t.Context(), "1", nil, f); !strings.Contains(got, "the environment text has polars") {
 		t.Errorf("where it may be built: %q", got)
 	}
-	f = &sandbox.Failure{Type: "ImportError", Message: "PLEASE READ THIS\n\nOriginal error was: libstdc++.so.6: cannot " +
+	f = &sandbox.Failure{Type: "ImportError", Message: "PLEASE READ THIS\n\nOriginal error was: " +
+		"libstdc++.so.6: cannot " +
 		"open shared object file: No such file or directory"}
 	if got := c.Hint(t.Context(), "1", &sandbox.Environment{Name: "data"}, f); !strings.Contains(got,
 		"environment data lacks libstdc++.so.6") || !strings.Contains(got, "mcp-bridge env build data") {

@@ -160,11 +160,12 @@ func (r *reader) policy(values map[string]any) *Policy {
 			maxRules)
 		return nil
 	}
+	p.file = &tables{}
 	for _, t := range rules {
-		p.rules = append(p.rules, t.rule())
+		p.file.rules = append(p.file.rules, t.rule())
 	}
 	for _, t := range limits {
-		p.limits = append(p.limits, t.limit())
+		p.file.limits = append(p.file.limits, t.limit())
 	}
 	for _, known := range hintKeys { // in this order, so that no map's order shows
 		if v := hints.verdict(known.key); v != 0 {
@@ -177,11 +178,12 @@ func (r *reader) policy(values map[string]any) *Policy {
 		const silent = "nothing in the file speaks of it, and it sets no default"
 		p.base = Decision{Verdict: Allow, Source: p.at(silent, 0)}
 	}
+	p, _ = p.For(Local)
 	return p
 }
 
 func (t *table) rule() rule {
-	out := rule{tools: t.selection(), verdict: t.verdict("verdict"), line: t.reader.lines[t.path]}
+	out := rule{who: t.principals(), tools: t.selection(), verdict: t.verdict("verdict"), line: t.reader.lines[t.path]}
 	out.reason, _ = value[string](t, "reason", "a string, in quotes")
 	t.end()
 	if out.verdict == 0 {
@@ -192,8 +194,8 @@ func (t *table) rule() rule {
 }
 
 func (t *table) limit() limit {
-	out := limit{tools: t.selection(), calls: t.bound("calls"), bytes: t.bound("argument_bytes"),
-		line: t.reader.lines[t.path]}
+	out := limit{who: t.principals(), tools: t.selection(), calls: t.bound("calls"),
+		bytes: t.bound("argument_bytes"), line: t.reader.lines[t.path]}
 	per, _ := value[string](t, "per", "a string, in quotes")
 	t.end()
 	t.needsTools()
@@ -235,6 +237,29 @@ func (t *table) globs(key string) (out []glob) {
 		}
 		g.line = r.line(path)
 		out = append(out, g)
+	}
+	return out
+}
+
+// principals returns whom the table is about. An empty list is a mistake: it would be read as
+// nobody by some and as all by others.
+func (t *table) principals() (out principals) {
+	const key = "who"
+	names := list[string](t, key, `a list of strings such as ["alice", "team-*"]`)
+	if _, there := t.values[key]; there && len(names) == 0 && !t.wrong {
+		t.fail(key, "it names no principal; leave it out for all")
+	}
+	for _, text := range names {
+		r := t.reader
+		if r.patterns++; r.patterns > maxPatterns {
+			r.fail(t.at(key), "there are more than %d patterns in the file", maxPatterns)
+			return nil
+		}
+		h, err := parsePrincipal(text)
+		if err != nil {
+			t.fail(key, "%w", err)
+		}
+		out = append(out, h)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,9 @@ type Grant struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`
 
+	// Principal is whose runs may call it; empty means Local.
+	Principal string `json:"principal,omitempty"`
+
 	// Definition is a hash of what the server is. With another one the user is asked again.
 	Definition string    `json:"definition"`
 	Since      time.Time `json:"since"`
@@ -23,9 +27,10 @@ type Grant struct {
 	Seen Seen `json:"seen,omitzero"`
 }
 
-// Same reports whether two grants are of the same tool and definition.
+// Same reports whether two grants are to the same principal, of the same tool and definition.
 func (g Grant) Same(o Grant) bool {
-	return g.Server == o.Server && g.Tool == o.Tool && g.Definition == o.Definition
+	return g.Server == o.Server && g.Tool == o.Tool && g.Definition == o.Definition &&
+		cmp.Or(g.Principal, Local) == cmp.Or(o.Principal, Local)
 }
 
 // Seen is what a server said of a tool when the user allowed it for good, as hashes. The zero value

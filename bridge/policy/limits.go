@@ -16,6 +16,7 @@ const (
 
 // limit bounds the calls of one run.
 type limit struct {
+	who   principals
 	tools selection
 	per   per
 	calls int64 // -1 for no limit

@@ -65,11 +65,12 @@ func (d Decision) Why() string {
 	return d.Source + ": " + d.Reason
 }
 
-// A Policy is all rules of one file. It never changes and is safe for concurrent use. The zero
-// value allows everything.
+// A Policy is the rules of one file that hold for one principal: for Local, unless For says so. It
+// never changes and is safe for concurrent use. The zero value allows everything.
 type Policy struct {
 	path   string
 	text   []byte
+	file   *tables // all of the file's, of which For takes those of a principal
 	rules  []rule
 	limits []limit
 	hints  []hint
@@ -80,6 +81,7 @@ type Policy struct {
 
 // rule is a verdict on the tools that it matches.
 type rule struct {
+	who     principals
 	tools   selection
 	verdict Verdict
 	reason  string
@@ -181,12 +183,14 @@ func (p *Policy) Missing(servers []string, why func(servers []string, tool strin
 
 // selections returns those of all rules and limits, in the order of the file's tables.
 func (p *Policy) selections() []selection {
-	out := make([]selection, 0, len(p.rules)+len(p.limits))
-	for _, r := range p.rules {
-		out = append(out, r.tools)
-	}
-	for _, l := range p.limits {
-		out = append(out, l.tools)
+	var out []selection
+	if p.file != nil {
+		for _, r := range p.file.rules {
+			out = append(out, r.tools)
+		}
+		for _, l := range p.file.limits {
+			out = append(out, l.tools)
+		}
 	}
 	return out
 }
@@ -294,4 +298,9 @@ func (p *Policy) Hinted(t Tool) bool {
 }
 
 // Size returns how many rules and limits the file has.
-func (p *Policy) Size() (rules, limits int) { return len(p.rules), len(p.limits) }
+func (p *Policy) Size() (rules, limits int) {
+	if p.file == nil {
+		return 0, 0
+	}
+	return len(p.file.rules), len(p.file.limits)
+}

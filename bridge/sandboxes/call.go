@@ -47,7 +47,7 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 		return g, nil
 	}
 	g, err := r.cfg.Keep(ctx, sandbox.KeepRequest{
-		Environment: env, MaxAge: r.cfg.MaxAge + r.cfg.LongestCall,
+		Principal: settings.Principal, Environment: env, MaxAge: r.cfg.MaxAge + r.cfg.LongestCall,
 		Variables: settings.Variables, Running: settings.Running, Queued: queued, Progress: p,
 	})
 	if err != nil {

@@ -64,7 +64,7 @@ type Registry struct {
 	closed   bool
 	ids      ids
 	live     map[string]*record // by id
-	shared   map[string]string  // by owner: the id of the sandbox of its calls that name none
+	shared   map[string]string  // by session: the id of the sandbox of its calls that name none
 	tombs    map[string]tombstone
 	tombList []string       // their ids, in the order in which they ended
 	work     sync.WaitGroup // guests that are being ended, and those that watch them
@@ -102,6 +102,7 @@ type Settings struct {
 	Metadata  map[string]string
 	Variables map[string]string // of its environment
 	Running   bool              // its processes run on between calls
+	Principal string            // as in sandbox.Request, of all calls
 
 	Timeout    time.Duration // of the time that it isn't paused, after which it ends; 0 for none
 	AutoDelete time.Duration // of one pause, after which it ends; 0 for none
@@ -195,22 +196,22 @@ func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (
 	})
 }
 
-// Shared returns a Call in the sandbox that all calls of an owner share that name none. It begins
-// one if there is none; Call.Before says what became of the one before it.
-func (r *Registry) Shared(ctx context.Context, owner string, queued func()) (*Call, error) {
+// Shared returns a Call in the sandbox of a session's calls that name none. It begins one of the
+// owner's, with the settings, if there is none; Call.Before says what became of the one before it.
+func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings, queued func()) (*Call, error) {
 	return r.enter(ctx, queued, func() (*record, *Call, error) {
-		id := r.shared[owner]
+		id := r.shared[session]
 		if b := r.live[id]; b != nil {
 			return b, nil, nil
 		}
-		c, err := r.begin(owner, Settings{})
+		c, err := r.begin(owner, s)
 		if err != nil {
 			return nil, nil, err
 		}
 		if t, ok := r.tombs[id]; ok && t.owner == owner {
 			c.Before = "sandbox " + id + " has ended: " + t.reason
 		}
-		r.shared[owner] = c.ID()
+		r.shared[session] = c.ID()
 		return nil, c, nil
 	})
 }
@@ -249,12 +250,21 @@ func (r *Registry) enter(ctx context.Context, queued func(), choose func() (*rec
 	return &Call{record: b, Waited: time.Since(began)}, nil
 }
 
-// EndAll ends the sandboxes of a caller that is gone.
+// EndAll ends the sandboxes of an owner that is gone.
 func (r *Registry) EndAll(owner string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range r.of(owner) {
 		b.end("its caller is gone")
 	}
-	delete(r.shared, owner)
+}
+
+// EndShared ends the sandbox that the calls of a session shared.
+func (r *Registry) EndShared(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b := r.live[r.shared[session]]; b != nil {
+		b.end("its session is over")
+	}
+	delete(r.shared, session)
 }

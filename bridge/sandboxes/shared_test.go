@@ -14,7 +14,7 @@ import (
 func TestShared(t *testing.T) {
 	within(t, func(t *testing.T, h *house) {
 		enter := func(owner string) (id, before string) {
-			c, err := h.Shared(t.Context(), owner, nil)
+			c, err := h.Shared(t.Context(), owner, owner, Settings{}, nil)
 			if err != nil {
 				t.Error(err)
 				return "", ""
@@ -67,13 +67,13 @@ func TestNotMade(t *testing.T) {
 		if _, err := h.Info("a", c.ID()); !errors.As(err, new(*GoneError)) {
 			t.Errorf("it is there: %v", err)
 		}
-		first, err := h.Shared(t.Context(), "a", nil)
+		first, err := h.Shared(t.Context(), "a", "a", Settings{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		second := make(chan error, 1)
 		go func() {
-			c, err := h.Shared(t.Context(), "a", nil)
+			c, err := h.Shared(t.Context(), "a", "a", Settings{}, nil)
 			if err == nil {
 				_, err = c.Run(t.Context(), sandbox.Request{}, nil)
 				c.Leave()

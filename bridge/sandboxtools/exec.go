@@ -68,7 +68,7 @@ func (c *call) exec() (any, error) {
 	res.Stdout, cutOut = shorten(stdout, out.Truncated.Stdout)
 	res.Stderr, cutErr = shorten(stderr, out.Truncated.Stderr)
 	res.Truncated = cutOut || cutErr
-	if res.Truncated && c.cfg.Reads && c.cfg.Output.KeepText(c.caller.ID, stdout, stderr) {
+	if res.Truncated && c.cfg.Reads && c.caller.Output.KeepText(c.caller.ID, stdout, stderr) {
 		res.Run = c.caller.ID
 	}
 	if !ended {

@@ -139,7 +139,7 @@ func newBox(t *testing.T) *box {
 		Idle: 30 * time.Minute, MaxAge: 8 * time.Hour, Most: 12, LongestCall: time.Minute, Limits: limits,
 	})
 	t.Cleanup(b.registry.Close)
-	b.Tools = New(Config{Registry: b.registry, Templates: &b.templates, Output: b.output, Reads: true, Limits: limits,
+	b.Tools = New(Config{Registry: b.registry, Templates: &b.templates, Reads: true, Limits: limits,
 		MostCommand: time.Hour})
 	return b
 }
@@ -147,7 +147,7 @@ func newBox(t *testing.T) *box {
 // by calls a tool for someone.
 func (b *box) by(owner, name, args string) (*mcp.CallToolResult, Report) {
 	return b.Call(b.t.Context(), name, json.RawMessage(args), Caller{
-		ID: "c0ffee", Owner: owner, Wait: func(context.Context) error { return nil }, Pass: func() {},
+		ID: "c0ffee", Owner: owner, Output: b.output.Of(owner), Wait: func(context.Context) error { return nil }, Pass: func() {},
 		Progress: func(string) {}, Printed: func(sandbox.Chunk) {},
 	})
 }

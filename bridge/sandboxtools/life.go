@@ -93,7 +93,7 @@ func listedOf(i sandboxes.Info) listed {
 func (c *call) create() (any, error) {
 	s := sandboxes.Settings{
 		Name: c.text("name"), Metadata: c.texts("metadata", maxMetadata), Variables: c.variables("env_vars"),
-		Running:    c.yes("keep_running"),
+		Running: c.yes("keep_running"), Principal: c.caller.Principal,
 		Timeout:    seconds(c.number("timeout_seconds", 0, 1, mostTimeout)),
 		AutoDelete: seconds(c.number("auto_delete_seconds", 0, 0, mostDelete)),
 	}

@@ -37,8 +37,7 @@ type Templates interface {
 type Config struct {
 	Registry  *sandboxes.Registry
 	Templates Templates
-	Output    *output.Store // takes what a result doesn't show
-	Reads     bool          // there is a tool that reads it
+	Reads     bool // there is a tool that reads it
 	Limits    runtime.Limits
 
 	MostCommand time.Duration // that a command may have
@@ -54,6 +53,9 @@ func New(cfg Config) *Tools { return &Tools{cfg} }
 type Caller struct {
 	ID    string // of the call, for read_output
 	Owner string // of the sandboxes
+
+	Principal string      // whose share of the runs new sandboxes take; empty for who has no share but all
+	Output    output.View // takes what a result doesn't show
 
 	Wait func(ctx context.Context) error // for the calls that came before
 	Pass func()                          // lets the next one go on; may be called more than once

@@ -240,7 +240,7 @@ func TestExec(t *testing.T) {
 				t.Errorf("%+v, %.200v, failed %v", c, r, res.IsError)
 			}
 			if r.Run != "" {
-				all, err := b.output.Read(json.RawMessage(`{"run":"c0ffee","limit":200000}`))
+				all, err := b.output.Of("me").Read(json.RawMessage(`{"run":"c0ffee","limit":200000}`))
 				if err != nil || !strings.HasPrefix(all, strings.Repeat("é", mostShown)) {
 					t.Errorf("the rest can't be read: %v", err)
 				}

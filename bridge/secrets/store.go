@@ -39,8 +39,8 @@ type Keyring interface {
 	Delete(account string) error
 }
 
-// ErrNone says that there is no such secret.
-var ErrNone = errors.New("there is none")
+// ErrNone says that no such secret is kept.
+var ErrNone = errors.New("no such secret is kept")
 
 var errNoKeyring = errors.New("it is in the keyring, which can't be reached from here")
 
@@ -185,8 +185,9 @@ func (s *Store) makeDir() error {
 	return err
 }
 
-// Delete forgets a secret, wherever it is. ErrNone says that there was none. If the keyring doesn't
-// let it go, the error says so, and the next Delete tries again. Its caller has Lock.
+// Delete forgets a secret, wherever it is. It returns ErrNone for one that isn't kept. If the
+// keyring doesn't let it go, the error says so, and the next Delete tries again. Its caller has
+// Lock.
 func (s *Store) Delete(account string) error {
 	r, _ := s.read(account) // what can't be read is removed as well
 	s.sweep(account)

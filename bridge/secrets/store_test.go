@@ -7,22 +7,18 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/zalando/go-keyring"
 )
 
-// keys is a keyring in memory.
+// keys is a keyring in memory. With an error it is locked.
 type keys struct {
-	mu  sync.Mutex
 	all map[string]string
 	err error
 }
 
 func (k *keys) Get(a string) (string, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	if s, ok := k.all[a]; ok {
 		return s, k.err
 	}
@@ -30,8 +26,6 @@ func (k *keys) Get(a string) (string, error) {
 }
 
 func (k *keys) Set(a, s string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	if k.err == nil {
 		k.all[a] = s
 	}
@@ -39,18 +33,10 @@ func (k *keys) Set(a, s string) error {
 }
 
 func (k *keys) Delete(a string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	if k.err == nil {
 		delete(k.all, a)
 	}
 	return k.err
-}
-
-func (k *keys) set(err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.err = err
 }
 
 func TestStore(t *testing.T) {
@@ -110,17 +96,17 @@ func TestNothingStaysInTheKeyring(t *testing.T) {
 	ring := &keys{all: map[string]string{}}
 	s := &Store{Dir: t.TempDir(), Keyring: ring}
 	put(s, "old")
-	ring.set(errors.New("locked"))
+	ring.err = errors.New("locked")
 	put(s, "new")
 	if err := s.Delete(account); err == nil || !strings.Contains(err.Error(), "out of the keyring: locked") {
 		t.Errorf("from a locked keyring: %v", err)
 	}
-	ring.set(nil)
+	ring.err = nil
 	put(s, "old")
-	ring.set(errors.New("locked"))
+	ring.err = errors.New("locked")
 	put(s, "new")
 	put(s, "newer")
-	ring.set(nil)
+	ring.err = nil
 	if err := s.Delete(account); err != nil || len(ring.all) > 0 {
 		t.Errorf("left: %v, %v", ring.all, err)
 	}

@@ -24,7 +24,7 @@ type Definition struct {
 // A Row is what one host has had of one server.
 type Row struct {
 	Host        string   `json:"host"`   // as the client calls itself; empty where that isn't recorded
-	Server      string   `json:"server"` // empty for calls of servers that there are not
+	Server      string   `json:"server"` // empty for calls of servers that don't exist
 	Definitions *int     `json:"definition_tokens,omitempty"`
 	LoadedBy    []string `json:"loaded_by,omitempty"` // hosts whose own files have the server too
 	Calls       int      `json:"calls"`

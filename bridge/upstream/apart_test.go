@@ -1,136 +1,111 @@
-//go:build linux
+//go:build unix
 
 package upstream
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// carriesMark tells whether a process is alive and carries a guard's mark.
-func carriesMark(pid int) bool {
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return err == nil && strings.Contains(string(environ), guard.MarkVar+"=")
+// isolated is a server that each principal has for itself.
+func isolated(name string, args ...string) discovery.Server {
+	s := named(name, "normal", args...)
+	s.Isolate = true
+	return s
 }
 
-// TestOpenedForTheUser: what a server has started in a session of its own lives on when the server
-// is ended as unused, and when the bridge ends; the server's group doesn't.
-func TestOpenedForTheUser(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		idle time.Duration
-	}{{"idle", 100 * time.Millisecond}, {"close", 0}} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := open(t, func(c *Config) { c.IdleTimeout = tt.idle }, fake("opens"))
-			s := look(t, p)
-			t.Cleanup(func() { _ = syscall.Kill(s.Child, syscall.SIGKILL) })
-			if !carriesMark(s.Child) {
-				t.Fatal("it doesn't carry the mark, and this test can't fail")
-			}
-			if tt.idle == 0 {
-				if err := p.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-			vanished(t, s.PID)
-			if err := p.Close(); err != nil { // which waits for all that the end does
-				t.Error(err)
-			}
-			if !carriesMark(s.Child) {
-				t.Error("what the server opened was ended")
-			}
-		})
+func as(ctx context.Context, principal string) context.Context { return WithPrincipal(ctx, principal) }
+
+// TestApart: of a server that keeps state each principal has its own, also after an update that
+// leaves it as it is. Others are shared by all.
+func TestApart(t *testing.T) {
+	p := open(t, nil, isolated("apart"), named("shared", "normal"))
+	alice, bob := as(t.Context(), "alice"), as(t.Context(), "bob")
+	if p.Running(alice, "apart") {
+		t.Error("a server runs that was not started")
 	}
-}
+	a, b, own := pid(alice, t, p, "apart"), pid(bob, t, p, "apart"), pid(t.Context(), t, p, "apart")
+	if a == b || a == own || b == own || pid(alice, t, p, "apart") != a {
+		t.Errorf("alice's is process %d, bob's %d, that of who is no principal %d", a, b, own)
+	}
+	if !p.Running(alice, "apart") || p.Running(as(t.Context(), "carol"), "apart") {
+		t.Error("it isn't known whose servers run")
+	}
+	if pid(alice, t, p, "shared") != pid(bob, t, p, "shared") {
+		t.Error("a server that keeps nothing is started for each principal")
+	}
 
-// TestServersCannotReachEachOther: a server can't open another's input or output by /proc, though
-// both are the same user's.
-func TestServersCannotReachEachOther(t *testing.T) {
-	p := open(t, nil, fake("normal"))
-	pid := look(t, p).PID
-	for fd, flags := range map[int]int{0: os.O_WRONLY, 1: os.O_RDONLY} {
-		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), flags, 0)
-		if !errors.Is(err, syscall.ENXIO) {
-			t.Errorf("descriptor %d: got %v, %v, want ENXIO", fd, f, err)
+	pinned, release := p.Pin(alice)
+	p.Update([]discovery.Server{isolated("apart"), named("new", "normal")})
+	for name, ctx := range map[string]context.Context{"without": alice, "with": pinned} {
+		if got := pid(ctx, t, p, "apart"); got != a {
+			t.Errorf("after an update, %s a pin from before, alice's is process %d and was %d", name, got, a)
 		}
 	}
+	if pid(bob, t, p, "apart") != b {
+		t.Error("bob's was started again by an update of others")
+	}
+	carol := as(pinned, "carol") // who first uses it by the old configuration
+	c := pid(carol, t, p, "apart")
+	if pid(as(t.Context(), "carol"), t, p, "apart") != c {
+		t.Error("carol has two")
+	}
+	p.Update([]discovery.Server{isolated("apart", "more")})
+	if pid(alice, t, p, "apart") == a || pid(pinned, t, p, "apart") != a {
+		t.Error("the pin doesn't keep the server of before, or nothing else has another one")
+	}
+	release()
+	for _, was := range []int{a, b, c, own} {
+		vanished(t, was)
+	}
+	p.Update([]discovery.Server{named("apart", "normal", "more")})
+	if pid(alice, t, p, "apart") != pid(bob, t, p, "apart") {
+		t.Error("a server that isn't isolated any more is not shared")
+	}
 }
 
-// TestStreamsOfAServer: servers find their streams usable however they look at them.
-func TestStreamsOfAServer(t *testing.T) {
-	const asyncio = `
-import asyncio, sys
-async def main():
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
-    while line := await reader.readline():
-        await asyncio.sleep(0.05)  # a closed output would be noticed meanwhile
-        transport.write(line)
-asyncio.run(main())
-`
-	for _, tt := range []struct{ name, program, code string }{
-		{"cat", "cat", ""},
-		{"shell that writes to /dev/stderr", "sh",
-			"echo ready >/dev/stderr && while read -r line; do echo \"$line\"; done"},
-		{"shell that writes to its input", "sh", "echo x >&0; while read -r line; do echo \"$line\"; done"},
-		{"Python", "python3",
-			"import sys, os; os.fstat(0); sys.stdin.isatty()\nfor line in sys.stdin: print(line, end='', flush=True)"},
-		{"Python's asyncio", "python3", asyncio},
-		{"Node", "node", "process.stdin.pipe(process.stdout)"},
-		{"Node, synchronously", "node",
-			"const fs = require('fs'), b = Buffer.alloc(99); let n; while ((n = fs.readSync(0, b)) > 0) " +
-				"fs.writeSync(1, b.subarray(0, n))"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if _, err := exec.LookPath(tt.program); err != nil {
-				t.Skip(err)
-			}
-			args := map[string][]string{"cat": nil, "node": {"-e", tt.code}}[tt.program]
-			if args == nil && tt.code != "" {
-				args = []string{"-c", tt.code}
-			}
-			files, err := openStreams()
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(tt.program, args...)
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = files.theirs[0], files.theirs[1], files.theirs[2]
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			closeAll(files.theirs[:])
-			defer closeAll(files.ours[:])
-			_ = files.ours[1].SetReadDeadline(time.Now().Add(time.Minute))
-			out := bufio.NewReader(files.ours[1])
-			for i := range 3 {
-				line := strconv.Itoa(i) + "\n"
-				if _, err := files.ours[0].WriteString(line); err != nil {
-					t.Fatal(err)
-				}
-				if got, err := out.ReadString('\n'); got != line {
-					t.Fatalf("got %q, %v, want %q", got, err, line)
-				}
-			}
-			_ = files.ours[0].Close()
-			if rest, err := out.ReadString('\n'); rest != "" || err == nil {
-				t.Errorf("after the end of its input: %q, %v", rest, err)
-			}
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
-		})
+// TestCrowded: no more principals have a server for themselves than are allowed, and one that has
+// ended makes room.
+func TestCrowded(t *testing.T) {
+	p := open(t, nil, isolated("apart"))
+	p.mu.Lock()
+	for i := range maxApart {
+		e := p.find(as(t.Context(), fmt.Sprint(i)), "apart")
+		e.live = &session{ending: ending{gone: make(chan struct{})}}
+		if got := p.find(as(t.Context(), fmt.Sprint(i)), "apart"); got != e {
+			t.Error("a principal has two")
+		}
+	}
+	one := p.find(as(t.Context(), "1"), "apart")
+	p.mu.Unlock()
+	_, err := p.Tools(as(t.Context(), "alice"), "apart")
+	var failed *ServerError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "64 others have it for themselves now") {
+		t.Errorf("one more has it: %v", err)
+	}
+	p.mu.Lock()
+	close(one.live.gone)
+	p.mu.Unlock()
+	if _, err := p.Tools(as(t.Context(), "alice"), "apart"); err != nil {
+		t.Errorf("after one has ended: %v", err)
+	}
+	p.mu.Lock()
+	for i := range 3 * maxApartKnown { // who comes and goes leaves nothing
+		p.find(as(t.Context(), fmt.Sprint("guest", i)), "apart")
+	}
+	apart, known := len(p.current.apart), len(p.known)
+	for e := range p.known { // they are none that Close could end
+		if e.live != nil && e.live.conn == nil {
+			e.live = nil
+		}
+	}
+	p.mu.Unlock()
+	if apart > maxApartKnown || known > maxApartKnown+2 {
+		t.Errorf("%d entries are kept, and %d are known", apart, known)
 	}
 }

@@ -131,9 +131,10 @@ func objectOf(args json.RawMessage) (json.RawMessage, error) {
 // options are what a call has beside its arguments. They are one value of its context, so that
 // the functions between the pool's methods and a session's requests don't have to pass them on.
 type options struct {
-	client   Client         // whom servers may ask; nil for none
-	progress func(Progress) // nil for none
-	servers  *generation    // of the pool, as they were pinned; nil for the current ones
+	client    Client         // whom servers may ask; nil for none
+	progress  func(Progress) // nil for none
+	servers   *generation    // of the pool, as they were pinned; nil for the current ones
+	principal string         // see WithPrincipal
 }
 
 type optionsKey struct{}

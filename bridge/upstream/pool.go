@@ -33,11 +33,13 @@ type Pool struct {
 
 // entry is one configured server.
 type entry struct {
-	server discovery.Server
-	hints  hints
-	live   *session // the latest, perhaps dying; nil before the first
-	dial   *dial    // under way; nil for none
-	held   int      // by how many generations; 0: it is to end
+	server    discovery.Server
+	principal string // who has it alone; empty: all share it
+
+	hints hints
+	live  *session // the latest, perhaps dying; nil before the first
+	dial  *dial    // under way; nil for none
+	held  int      // by how many generations; 0: it is to end
 
 	backoff backoff
 	failed  *ServerError // the latest failure that counts there
@@ -195,6 +197,9 @@ func (p *Pool) startable(e *entry) error {
 			return &ServerError{Server: e.server.Name, Op: opStart, Err: err}
 		}
 	}
+	if err := p.crowded(e); err != nil {
+		return &ServerError{Server: e.server.Name, Op: opStart, Err: err}
+	}
 	return e.backoff.refusal(e.failed)
 }
 
@@ -247,7 +252,11 @@ func (p *Pool) connect(e *entry, d *dial) {
 		d.err = err
 	} else {
 		d.session = s
-		p.cfg.Log.Info("server started", "server", e.server.Name, "took", time.Since(began))
+		about := []any{"server", e.server.Name, "took", time.Since(began)}
+		if e.principal != "" {
+			about = append(about, "principal", e.principal)
+		}
+		p.cfg.Log.Info("server started", about...)
 	}
 	close(d.done)
 }

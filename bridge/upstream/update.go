@@ -16,6 +16,7 @@ var errRetired = errors.New("its configuration has changed or is gone, and it is
 // whatever is configured since.
 type generation struct {
 	entries map[string]*entry
+	apart   map[owner]*entry // of servers that each principal has for itself, made as they are used
 	pins    int
 }
 
@@ -46,25 +47,35 @@ func (p *Pool) Update(servers []discovery.Server) {
 		return
 	}
 	before := p.current
-	p.current = p.generation(servers, before.entries)
+	p.current = p.generation(servers, before)
 	before.pins++ // let go of below, once the new one holds what stays
 	p.release(before)
 }
 
 // generation returns a generation of these servers, with the entries of old whose definitions are
-// the same. The caller has p.mu, or is NewPool.
-func (p *Pool) generation(servers []discovery.Server, old map[string]*entry) *generation {
-	g := &generation{entries: make(map[string]*entry, len(servers))}
+// the same. The caller has p.mu, or is NewPool, which has no old one.
+func (p *Pool) generation(servers []discovery.Server, old *generation) *generation {
+	g := &generation{entries: make(map[string]*entry, len(servers)), apart: map[owner]*entry{}}
+	if old == nil {
+		old = &generation{}
+	}
 	for _, s := range servers {
 		if g.entries[s.Name] != nil {
 			continue
 		}
-		e := old[s.Name]
-		if e == nil || !e.server.Same(s) || !slices.Equal(e.server.Secrets, s.Secrets) {
+		e := old.entries[s.Name]
+		if e == nil || !e.server.Same(s) || !slices.Equal(e.server.Secrets, s.Secrets) ||
+			e.server.Isolate != s.Isolate {
 			e = &entry{server: s}
 		}
 		e.held++
 		g.entries[s.Name], p.known[e] = e, true
+	}
+	for of, e := range old.apart {
+		if g.entries[of.server] == old.entries[of.server] {
+			e.held++
+			g.apart[of] = e
+		}
 	}
 	return g
 }
@@ -81,10 +92,16 @@ func (p *Pool) release(g *generation) {
 	if g.pins--; g.pins > 0 || g == p.current {
 		return
 	}
-	for _, e := range g.entries {
+	letGo := func(e *entry) {
 		if e.held--; e.held == 0 && e.live != nil {
 			e.live.fail(errRetired)
 		}
+	}
+	for _, e := range g.entries {
+		letGo(e)
+	}
+	for _, e := range g.apart {
+		letGo(e)
 	}
 	for e := range p.known {
 		if e.held == 0 && e.dial == nil && (e.live == nil || isClosed(e.live.gone) && e.live.endErr == nil) {
@@ -106,8 +123,14 @@ func (p *Pool) sessions() (all []*session) {
 // find returns the entry of a server, in the generation that ctx has pinned or else in the current
 // one. The caller has p.mu.
 func (p *Pool) find(ctx context.Context, server string) *entry {
-	if pinned := optionsOf(ctx).servers; pinned != nil {
-		return pinned.entries[server]
+	o := optionsOf(ctx)
+	g := o.servers
+	if g == nil {
+		g = p.current
 	}
-	return p.current.entries[server]
+	e := g.entries[server]
+	if e == nil || !e.server.Isolate || o.principal == "" {
+		return e
+	}
+	return p.apart(g, e, owner{server, o.principal})
 }

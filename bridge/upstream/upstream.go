@@ -46,7 +46,7 @@ type Config struct {
 	// concurrently, and must not block. Nil refuses none.
 	Refuse func(server discovery.Server) error
 	// Secret returns the value of one of the user's secrets, which some servers are given when they
-	// are started. It may ask the user, and is called concurrently. Nil: there are none.
+	// are started. It may ask the user, and is called concurrently. Nil: no secrets can be read.
 	Secret func(name string) (string, error)
 	// Log takes one line for each server that was started or ended. Nil: silence.
 	Log *slog.Logger

@@ -26,7 +26,7 @@ func adoptCmd(a *app) *cobra.Command {
 		Long: "Move servers from the files of hosts that have the bridge to the bridge's own file: all of them,\n" +
 			"or those of the hosts and of the names that are given. It shows how the files change and what\n" +
 			"definitions take of each host's context before and after, asks, and writes. The host's own switch\n" +
-			"disables a server there; where there is none, its entry goes. Secrets in plain text go to the\n" +
+			"disables a server there; without such a switch its entry goes. Secrets in plain text go to the\n" +
 			"keyring, and stay in the copies beside the files. What can't be moved is named with the reason.\n\n" +
 			"HOST is " + strings.Join(hostIDs(), ", ") + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ func adoptCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-// split tells hosts from servers among some names. Each is nil where there is none.
+// split tells hosts from servers among some names. Without any, hosts or servers is nil.
 func split(names []string) (hosts []install.Host, servers []string) {
 	for _, name := range names {
 		if h, err := choose(install.Known(), []string{name}); err == nil {

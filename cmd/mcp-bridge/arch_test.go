@@ -245,3 +245,69 @@ func TestNamedFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsThatAreNamed: the commands that texts of the program and the documentation tell a
+// user to type are there.
+func TestCommandsThatAreNamed(t *testing.T) {
+	typed := regexp.MustCompile(
+		"(?:type|run|next|with|it|one|them|first): mcp-bridge ([a-z][a-z-]*)(?: ([a-z]+))?|" +
+			"`mcp-bridge ([a-z][a-z-]*)(?: ([a-z]+))?[^`\n]*`")
+	root, found := (&app{}).root(), 0
+	must(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if err == nil && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".md") || d.Name() == "HISTORY.md" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range typed.FindAllStringSubmatch(string(text), -1) {
+			found++
+			cmd, rest, err := root.Find(slices.DeleteFunc(m[1:], func(word string) bool { return word == "" }))
+			if err != nil || cmd == root || len(rest) > 0 && cmd.HasSubCommands() && cmd.Name() != "servers" {
+				t.Errorf("%s: there is no command %s", path, m[0])
+			}
+		}
+		return err
+	}))
+	if found < 50 {
+		t.Errorf("only %d were found", found)
+	}
+}
+
+// TestSymptoms: what docs/troubleshooting.md quotes in its headings is what the program says.
+func TestSymptoms(t *testing.T) {
+	page, err := os.ReadFile("../../docs/troubleshooting.md")
+	must(t, err)
+	quoted := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^### `(.+)`$").FindAllStringSubmatch(string(page), -1) {
+		quoted[m[1]] = false
+	}
+	must(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if err == nil && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if strings.HasSuffix(path, "_test.go") || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".py") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for q := range quoted {
+			quoted[q] = quoted[q] || strings.Contains(string(text), q)
+		}
+		return err
+	}))
+	if len(quoted) < 5 {
+		t.Errorf("the page quotes only %d", len(quoted))
+	}
+	for q, said := range quoted {
+		if !said {
+			t.Errorf("the program doesn't say %q", q)
+		}
+	}
+}

@@ -25,7 +25,8 @@ type client struct {
 	mu      sync.Mutex
 	next    int
 	waiting map[string]chan message
-	notes   chan message // notifications; dropped when no test takes them
+	notes   chan message    // notifications; dropped when no test takes them
+	hello   json.RawMessage // the result of initialize
 	ended   chan struct{}
 }
 
@@ -63,8 +64,8 @@ func serveTo(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *client {
 	must(t, cmd.Start())
 	go c.read(stdout)
 	t.Cleanup(c.close)
-	c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": capabilities,
-		"clientInfo": map[string]any{"name": "test", "version": "0"}})
+	c.hello = c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": capabilities,
+		"clientInfo": map[string]any{"name": "test", "version": "0"}}).Result
 	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	return c
 }

@@ -67,6 +67,9 @@ type config struct {
 	Seccomp            string `default:"strict"`
 	OCIRuntime         string `envconfig:"OCI_RUNTIME"`
 	AllowRootful       bool   `split_words:"true" default:"false"`
+	HTTPTokens         string `envconfig:"HTTP_TOKENS"`
+	HTTPIssuer         string `envconfig:"HTTP_ISSUER"`
+	HTTPAudience       string `envconfig:"HTTP_AUDIENCE"`
 }
 
 // internal variables are set by the bridge itself, or for its tests.
@@ -193,6 +196,9 @@ func (c config) check() error {
 	if err := c.checkPaths(); err != nil {
 		return err
 	}
+	if _, err := c.issuer(nil); err != nil {
+		return err
+	}
 	if err := checkRuntime(c.Runtime); err != nil {
 		return err
 	}
@@ -211,6 +217,7 @@ func (c config) checkPaths() error {
 	}
 	for _, given := range []struct{ name, path string }{
 		{prefix + "_POLICY", c.Policy}, {prefix + "_AUDIT", c.Audit}, {prefix + "_SECCOMP", profile},
+		{prefix + "_HTTP_TOKENS", c.HTTPTokens},
 	} {
 		if given.path != "" && !filepath.IsAbs(given.path) {
 			return fmt.Errorf("%s=%q: it is not an absolute path", given.name, given.path)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,13 +140,15 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 	return d.examine(ctx) && ok
 }
 
+const approvalsCheck = "approvals"
+
 // policyFollowed reports whether the policy, if there is one, doesn't keep code from running.
 func (d *doctor) policyFollowed() bool {
 	d.policy, d.broken = d.cfg.policy()
 	a := approvals.New(approvalsConfig(d.log))
 	if err := a.Writable(); err != nil {
-		d.say(toKnow, "approvals", err.Error(), "what you approve isn't kept; once code was run, servers are held",
-			detect.Hint(err))
+		d.say(toKnow, approvalsCheck, err.Error(),
+			"what you approve isn't kept; once code was run, servers are held", detect.Hint(err))
 	}
 	d.trustPolicy(a)
 	switch {
@@ -359,6 +362,14 @@ func (d *doctor) tryRun(ctx context.Context) bool {
 	took := r.Result.Took
 	const works = "Python %s in a new container: ready after %d ms, ran %d ms, gone after %d ms"
 	d.say(fine, "run", fmt.Sprintf(works, strings.TrimSpace(r.Result.Stdout()), took.Start.Milliseconds(),
-		took.Run.Milliseconds(), time.Since(begin).Milliseconds()), "run_python works", "")
+		took.Run.Milliseconds(), time.Since(begin).Milliseconds()), d.works(), "")
 	return true
+}
+
+// works returns what it means that a run has worked.
+func (d *doctor) works() string {
+	if slices.ContainsFunc(d.rows, func(r row) bool { return r.Check == approvalsCheck }) {
+		return "run_python works, but servers that are held stay so: see " + approvalsCheck
+	}
+	return "run_python works"
 }

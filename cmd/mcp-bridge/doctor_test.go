@@ -215,7 +215,8 @@ func TestDoctorNames(t *testing.T) {
 			[]row{{"environments", toKnow, "its base image is another one now", "compiles all of it again",
 				"mcp-bridge env build data"}}, ""},
 		{"an unknown environment", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_ENV": "dtaa"}, false,
-			[]row{{"run", broken, `there is no environment "dtaa"`, "no code can be run", "env add dtaa"}}, "guest filter"},
+			[]row{{"run", broken, `there is no environment "dtaa"`, "no code can be run", "env add dtaa"}},
+			"guest filter"},
 		{"a password in a URL", func(*fakeEngine) {},
 			map[string]string{"MCP_BRIDGE_RUNTIME": "tcp://me:hunter2@host:1"}, true,
 			[]row{{"settings", fine, "tcp://me:xxxxx@host:1", "", ""}}, ""},
@@ -375,7 +376,8 @@ func TestDoctorBadProfile(t *testing.T) {
 	}
 }
 
-// TestDoctorOfUnwritableState: the row says that approvals can't be kept, and what to do.
+// TestDoctorOfUnwritableState: a row says that approvals can't be kept, and what to do. The last
+// row doesn't pass over that.
 func TestDoctorOfUnwritableState(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
@@ -385,5 +387,8 @@ func TestDoctorOfUnwritableState(t *testing.T) {
 	if !d.policyFollowed() || len(d.rows) != 1 || d.rows[0].Check != "approvals" || d.rows[0].Status != toKnow ||
 		!strings.Contains(d.rows[0].Fix, filepath.Join(file, "mcp-bridge")) {
 		t.Errorf("got %+v", d.rows)
+	}
+	if works := d.works(); !strings.Contains(works, "held stay so: see approvals") {
+		t.Errorf("it means that %s", works)
 	}
 }

@@ -48,7 +48,9 @@ func newWheelhouse(t *testing.T, files map[string]string, more ...member) *wheel
 	const file = "big-1.0-py3-none-any.whl"
 	content := wheelOf(t, files, more...)
 	s := &wheelhouse{t: t, name: "t" + strings.ToLower(rand.Text()[:12]), cache: t.TempDir()}
-	s.index = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }))
+	s.index = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(content)
+	}))
 	t.Cleanup(s.index.Close)
 	dir := t.TempDir()
 	s.dirs = []string{"MCP_BRIDGE_ENVS=" + dir, "XDG_CACHE_HOME=" + s.cache}
@@ -147,7 +149,8 @@ func (s *wheelhouse) clean() {
 func inert() map[string]string {
 	const shout = "import sys; sys.stderr.write('SHOUT')\n"
 	return map[string]string{
-		"big/__init__.py": "value = 42\n", "big/broken.py": "def (:\n", "big/__pycache__/__init__.cpython-313.pyc": "junk",
+		"big/__init__.py": "value = 42\n", "big/broken.py": "def (:\n",
+		"big/__pycache__/__init__.cpython-313.pyc": "junk",
 		"big/big.pth": shout, "big.pth": shout, "big-1.0.data/scripts/big": "#!python\n" + shout,
 		"big-1.0.data/data/etc/passwd": "root::0:0::/:", "big-1.0.data/headers/big.h": "x",
 		"big-1.0.dist-info/entry_points.txt": "[console_scripts]\nbig = big:main\n",
@@ -162,16 +165,19 @@ func TestEnvironmentOnEngine(t *testing.T) {
 	s := newWheelhouse(t, inert())
 	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 packages")
 	first := s.state()
-	if first.State != "built" || first.Packages["big"] != "1.0" || !strings.HasPrefix(first.Python, "CPython 3.") {
+	if first.State != "built" || first.Packages["big"] != "1.0" ||
+		!strings.HasPrefix(first.Python, "CPython 3.") {
 		t.Errorf("listed is %+v", first)
 	}
 	stdout, stderr, err := s.run("import os, subprocess, sys\nsys.path.append('/opt/env')\nimport big\n" +
 		"print(big.value, os.path.exists(big.__cached__), os.stat(big.__file__).st_uid)\n" +
-		"print(sorted(os.path.relpath(os.path.join(d, f), '/opt/env') for d, _, fs in os.walk('/opt/env') for f in fs\n" +
+		"print(sorted(os.path.relpath(os.path.join(d, f), '/opt/env') for d, _, fs in os.walk('/opt/env') " +
+		"for f in fs\n" +
 		"             if not f.endswith('.pyc')))\n" +
 		"print(sum(f.endswith('.pyc') for d, _, fs in os.walk('/opt/env') for f in fs))\n" +
 		"print(repr(subprocess.run([sys.executable, '-c', ''], capture_output=True, text=True).stderr))")
-	want := "42 True 0\n['big-1.0.dist-info/RECORD', 'big-1.0.dist-info/WHEEL', 'big-1.0.dist-info/entry_points.txt'," +
+	want := "42 True 0\n['big-1.0.dist-info/RECORD', 'big-1.0.dist-info/WHEEL', " +
+		"'big-1.0.dist-info/entry_points.txt'," +
 		" 'big/__init__.py', 'big/big.pth', 'big/broken.py']\n1\n''\n"
 	if err != nil || stdout != want || strings.Contains(stderr, "SHOUT") {
 		t.Errorf("a container sees %s, %s, %v; want %s", stdout, stderr, err, want)
@@ -207,7 +213,8 @@ func TestBadWheelsOnEngine(t *testing.T) {
 		lock func(string) string // changes the lock
 		want string              // of the error; empty for one that is inert
 	}{
-		{name: "hash", lock: replaced(`"[0-9a-f]{64}"`, `"`+strings.Repeat("0", 64)+`"`), want: "the lock says 0000"},
+		{name: "hash", lock: replaced(`"[0-9a-f]{64}"`, `"`+strings.Repeat("0", 64)+`"`),
+			want: "the lock says 0000"},
 		{name: "size", lock: replaced(`size = \d+`, "size = 7"), want: "the lock says 7"},
 		{name: "dots", file: member{name: "big/../../x.py"}, want: "below the wheel's root"},
 		{name: "absolute path", file: member{name: "/etc/passwd"}, want: "below the wheel's root"},
@@ -215,13 +222,15 @@ func TestBadWheelsOnEngine(t *testing.T) {
 			want: "no regular file"},
 		{name: "duplicate", file: member{name: "big/__init__.py", content: shout}, want: "twice"},
 		{name: "bomb", file: member{name: "big/zeros", content: strings.Repeat("\x00", 32<<20)}, want: "zip bomb"},
-		{name: "sdist only", lock: replaced(`(?s)\[\[packages.wheels.*`, `sdist = { url = "https://x/big-1.0.tar.gz" }`),
+		{name: "sdist only", lock: replaced(`(?s)\[\[packages.wheels.*`,
+			`sdist = { url = "https://x/big-1.0.tar.gz" }`),
 			want: "no wheel of it"},
 		{name: "wrong tag", file: member{name: "big-1.0.dist-info/WHEEL",
 			content: "Wheel-Version: 1.0\nTag: cp313-cp313-win_amd64\n"}, want: "doesn't fit this interpreter"},
 		{name: "sitecustomize", file: member{name: "sitecustomize.py", content: shout}, want: "at every start"},
 		{name: "pth that prints", file: member{name: "big.pth", content: shout}},
-		{name: "script", file: member{name: "big-1.0.data/scripts/python3", content: "#!/bin/sh\necho SHOUT\n", mode: 0o755}},
+		{name: "script", file: member{name: "big-1.0.data/scripts/python3", content: "#!/bin/sh\necho SHOUT\n",
+			mode: 0o755}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files, more := code(), []member{tt.file}
@@ -308,7 +317,8 @@ func TestKilledBuild(t *testing.T) {
 				return len(left) == 0
 			})
 			if got := s.state(); got.State == "built" { // the engine had all of it
-				if out, errs, err := s.run("import sys; sys.path.append('/opt/env'); import big.m299; print(big.m299.x299)"); err != nil ||
+				if out, errs, err := s.run("import sys; sys.path.append('/opt/env'); import big.m299; " +
+					"print(big.m299.x299)"); err != nil ||
 					!strings.HasPrefix(out, "[299") {
 					t.Errorf("an image is there, and it isn't whole: %s, %s, %v", out, errs, err)
 				}

@@ -46,7 +46,8 @@ func TestEnvList(t *testing.T) {
 	var b bytes.Buffer
 	a := &app{stdout: terminal.New(&b), stderr: terminal.New(&b)}
 	must(t, a.envList(t.Context(), p, false))
-	for _, want := range []string{"data", "outdated", "275.4MB", "3 days old", "0123456789ab", "polars", "not built",
+	for _, want := range []string{"data", "outdated", "275.4MB", "3 days old", "0123456789ab", "polars",
+		"not built",
 		"data: its lock has changed; next: mcp-bridge env build data", "bad.toml: there is no setting memory"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the list lacks %q:\n%s", want, b.String())
@@ -56,7 +57,8 @@ func TestEnvList(t *testing.T) {
 	must(t, a.envList(t.Context(), p, true))
 	var rows []environmentJSON
 	must(t, json.Unmarshal(b.Bytes(), &rows))
-	if len(rows) != 3 || rows[0].State != "broken" || rows[1].Packages["numpy"] != "2.5.5" || rows[2].State != "not built" {
+	if len(rows) != 3 || rows[0].State != "broken" || rows[1].Packages["numpy"] != "2.5.5" ||
+		rows[2].State != "not built" {
 		t.Errorf("got %s", b.String())
 	}
 	b.Reset()

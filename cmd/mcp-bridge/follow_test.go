@@ -196,3 +196,71 @@ func TestFollowDuringRun(t *testing.T) {
 		t.Errorf("the next run got %+v", got)
 	}
 }
+
+// TestFollowPolicy: a policy that changes on disk counts from then on, but one that can't be used,
+// or that code could have written, changes nothing.
+func TestFollowPolicy(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "policy.toml")
+	write := func(text string) {
+		t.Helper()
+		must(t, os.WriteFile(path+".new", []byte(text), 0o600))
+		must(t, os.Rename(path+".new", path))
+	}
+	const denied = "[[rule]]\ntools = [\"shop.add\"]\nverdict = \"deny\"\n"
+	write("default = \"allow\"\n")
+	vars := append(inHome(home), "XDG_STATE_HOME="+t.TempDir(), "MCP_BRIDGE_POLICY="+path)
+	f := follow(t, filepath.Join(home, ".cursor", "mcp.json"), map[string]entry{"shop": shop(t)}, vars...)
+	has := func() bool {
+		return strings.Contains(f.search(map[string]any{"query": "add numbers"}), "mcp_shop.add(")
+	}
+	if !has() {
+		t.Fatal("the tool isn't found at first")
+	}
+	write(denied)
+	f.says(t, "the policy has changed")
+	if has() {
+		t.Error("the tool is found that is denied now")
+	}
+	write("default = \"allow\"\n[[rule")
+	f.says(t, "what it held before counts")
+	if has() {
+		t.Error("the tool is found while the file is broken")
+	}
+	write("# as it was\ndefault = \"allow\"\n")
+	withinTime(t, time.Minute, "the tool is found again", has)
+	must(t, os.Remove(path))
+	f.says(t, "no such file")
+	if !has() {
+		t.Error("the tool isn't found without the file")
+	}
+}
+
+// TestFollowApprovedPolicy: a policy that was changed while code ran counts once the user has
+// approved it, in the bridge that runs.
+func TestFollowApprovedPolicy(t *testing.T) {
+	needEngine(t)
+	path := filepath.Join(t.TempDir(), "policy.toml")
+	must(t, os.WriteFile(path, []byte("[[rule]]\ntools = [\"shop.add\"]\nverdict = \"deny\"\n"), 0o600))
+	file := filepath.Join(t.TempDir(), "servers.json")
+	vars := []string{"MCP_BRIDGE_CONFIG=" + file, "MCP_BRIDGE_POLICY=" + path, "XDG_STATE_HOME=" + t.TempDir()}
+	f := follow(t, file, map[string]entry{"shop": shop(t)}, vars...)
+	add := func() string { return f.python("print(mcp_shop.add(a=2, b=2))", nil).Text }
+	if got := add(); !strings.Contains(got, "may be called, by rule") {
+		t.Fatalf("a call that is denied got %s", got)
+	}
+	must(t, os.WriteFile(path, []byte("default = \"allow\"\n"), 0o600))
+	f.says(t, "code may have written it")
+	if got := add(); !strings.Contains(got, "may be called, by rule") {
+		t.Errorf("before the policy is approved a call got %s", got)
+	}
+	cmd := with(command(t, nil, "policy", "approve", "--yes"), vars...)
+	cmd.Dir = filepath.Dir(file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f.says(t, "the policy has changed")
+	if got := add(); !strings.Contains(got, "4") || strings.Contains(got, "rule") {
+		t.Errorf("after the policy is approved a call got %s", got)
+	}
+}

@@ -22,6 +22,8 @@ const (
 	asClient = "MCP_BRIDGE_TEST_CLIENT" // an MCP client with the real one as its server
 	asScript = "MCP_BRIDGE_TEST_SCRIPT" // an MCP server that plays the script that this holds
 	asOpen   = "MCP_BRIDGE_TEST_OPEN"   // the real one, into which a test can look by /proc
+
+	asRecorder = "MCP_BRIDGE_TEST_RECORDER" // another MCP server, whose lines are recorded
 )
 
 func TestMain(m *testing.M) {
@@ -35,6 +37,8 @@ func TestMain(m *testing.M) {
 			log.Fatal(err)
 		}
 		os.Exit(0)
+	case os.Getenv(asRecorder) != "":
+		os.Exit(recordMain(os.Getenv(asRecorder)))
 	case os.Getenv(asOpen) != "":
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case os.Getenv(asClient) != "":
@@ -103,6 +107,7 @@ type entry struct {
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
+	Isolate bool              `json:"isolate,omitempty"`
 }
 
 // shop is the demo server of this very binary.

@@ -28,11 +28,13 @@ func TestNoNetwork(t *testing.T) {
 			`"http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer hunter2-v"}}}}`,
 		ofCodex: "",
 	})
-	env := []string{asMain + "=1", "HOME=" + ad.home, "PATH=" + dir + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + dir}
+	env := []string{asMain + "=1", "HOME=" + ad.home, "PATH=" + dir + ":" + os.Getenv("PATH"),
+		"XDG_RUNTIME_DIR=" + dir}
 	for _, command := range []string{
 		"version", "help", "completion bash", "install --all --print", "install --all --yes", "tools shop",
 		"adopt --print", "adopt --yes", "servers", "servers shop", "stats", "secret set n", "secret list",
-		"secret remove n", "servers --check web", "policy test shop.x", "doctor", "adopt --undo --yes", "install --undo --yes",
+		"secret remove n", "servers --check web", "policy test shop.x", "doctor", "adopt --undo --yes",
+		"install --undo --yes",
 	} {
 		args := append([]string{"-f", "-qq", "-e", "trace=socket,connect,sendto", "-o", trace,
 			filepath.Join(dir, "mcp-bridge")}, strings.Fields(command)...)

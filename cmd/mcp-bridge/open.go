@@ -37,7 +37,7 @@ func (c config) audit(what purpose, log *slog.Logger) (*audit.Log, error) {
 	l, err := audit.Open(audit.Config{Path: filepath.Clean(c.Audit), Arguments: c.AuditArguments})
 	var unwritable *audit.Error
 	if errors.As(err, &unwritable) {
-		if what == serving {
+		if what.serves() {
 			log.Error("no code will be run", "err", err)
 		}
 		err = nil

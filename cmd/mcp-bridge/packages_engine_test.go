@@ -38,7 +38,8 @@ func TestPackagesOfARunOnEngine(t *testing.T) {
 			stderr: "# dependencies = [\"big\"]"},
 		{name: "a program that it starts has none", env: s.name, stdout: "1\n", code: "import subprocess, sys\n" +
 			"print(subprocess.run([sys.executable, '-c', 'import big'], stderr=-3).returncode)"},
-		{name: "nowhere", code: strings.Replace(wantsBig, "big>=1", "big>=2", 1) + "print('ran')", exit: exitUnavailable,
+		{name: "nowhere", code: strings.Replace(wantsBig, "big>=1", "big>=2", 1) + "print('ran')",
+			exit:   exitUnavailable,
 			stderr: "mcp-bridge env add NAME 'big>=2'"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -78,15 +78,18 @@ func policyCmd(a *app) *cobra.Command {
 		Use: "list", Short: "Show the tools that you always allow", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.policyList() },
 	}
+	var who string
 	grant := &cobra.Command{
 		Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+				p.speakFor(who)
 				return a.policyGrant(ctx, p, args[0])
 			})
 		},
 	}
+	grant.Flags().StringVar(&who, "who", bridge.Local, whoUsage)
 	forget := &cobra.Command{
 		Use:   "forget SERVER.TOOL…",
 		Short: "Ask again about tools that you always allow; * stands for any characters, ? for one",
@@ -97,13 +100,24 @@ func policyCmd(a *app) *cobra.Command {
 	return cmd
 }
 
+const whoUsage = "the `principal` whose code calls it, over HTTP"
+
+// speakFor has what follows be about a principal.
+func (p *parts) speakFor(who string) {
+	p.principal = who
+	if p.broken == nil {
+		p.policy, _ = p.policy.For(who)
+		p.bridge.UpdatePolicy(p.policy)
+	}
+}
+
 func policyApproveCmd(a *app) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "approve",
 		Short: "Say yes to a policy that was changed while code was run",
 		Long: "Say yes to a policy that was changed while code was run, and that code may have written.\n" +
-			"It shows the file that MCP_BRIDGE_POLICY names, and asks. Bridges that start after that follow it.",
+			"It shows the file that MCP_BRIDGE_POLICY names, and asks. Bridges follow it from then on.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.policyApprove(yes) },
 	}
@@ -159,13 +173,13 @@ func (a *app) policyApprove(yes bool) error {
 		return err
 	}
 	shown := text.Escape(fmt.Sprintf("Policy %s\n%s\n", file.Path(), file.Text()))
-	if err := a.confirm(shown, "Follow it from the next start on? [y/N] ", yes); err != nil {
+	if err := a.confirm(shown, "Follow it from now on? [y/N] ", yes); err != nil {
 		return err
 	}
 	if err := kept.Trust(file.Path(), file.Text()); err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "approved %s; bridges that start from now on follow it\n", text.Escape(file.Path()))
+	fmt.Fprintf(a.stdout, "approved %s; bridges follow it from now on\n", text.Escape(file.Path()))
 	return nil
 }
 
@@ -238,6 +252,9 @@ func (p *parts) grant(s discovery.Server, tool string) policy.Grant {
 	if !known {
 		g.Seen = policy.Seen{}
 	}
+	if p.principal != bridge.Local {
+		g.Principal = p.principal
+	}
 	return g
 }
 
@@ -251,10 +268,17 @@ func (a *app) policyList() error {
 		fmt.Fprintln(a.stdout, "there is no tool that you always allow")
 		return nil
 	}
-	t := terminal.Table{Rows: [][]string{{"SERVER.TOOL", "SINCE", "DEFINITION OF THE SERVER"}}}
+	shared := slices.ContainsFunc(all, func(g policy.Grant) bool { return g.Principal != "" })
+	row := func(who string, cells ...string) []string {
+		if shared {
+			cells = slices.Insert(cells, 1, who)
+		}
+		return cells
+	}
+	t := terminal.Table{Rows: [][]string{row("WHO", "SERVER.TOOL", "SINCE", "DEFINITION OF THE SERVER")}}
 	for _, g := range all {
-		t.Rows = append(t.Rows, []string{g.Server + "." + g.Tool, g.Since.Local().Format(time.DateTime),
-			fmt.Sprintf("%.12s", g.Definition)})
+		t.Rows = append(t.Rows, row(cmp.Or(g.Principal, bridge.Local), g.Server+"."+g.Tool,
+			g.Since.Local().Format(time.DateTime), fmt.Sprintf("%.12s", g.Definition)))
 	}
 	a.stdout.Screen().Table(t)
 	return nil
@@ -282,7 +306,7 @@ func (a *app) policyForget(patterns []string) error {
 }
 
 func policyTestCmd(a *app) *cobra.Command {
-	var args string
+	var args, who string
 	cmd := &cobra.Command{
 		Use:   "test SERVER.TOOL",
 		Short: "Explain what would become of a call: which file, which line, which rule",
@@ -298,10 +322,12 @@ func policyTestCmd(a *app) *cobra.Command {
 				return usageError{errors.New(`--args must be a JSON object such as {"path": "/tmp"}`)}
 			}
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+				p.speakFor(who)
 				return a.policyTest(ctx, p, names[0], cmp.Or(args, "{}"))
 			})
 		},
 	}
+	cmd.Flags().StringVar(&who, "who", bridge.Local, whoUsage)
 	cmd.Flags().StringVar(&args, "args", "", "the arguments as `JSON`, for the limits of their size")
 	return cmd
 }

@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // app is what all commands share.
@@ -90,14 +92,14 @@ func (a *app) root() *cobra.Command {
 			if a.atTerminal() {
 				return cmd.Help()
 			}
-			return a.serve(cmd.Context())
+			return a.serve(cmd.Context(), &listener{})
 		},
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
-		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), sandboxCmd(a), secretCmd(a), statsCmd(a),
-		versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
+		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), sandboxCmd(a), secretCmd(a),
+		tokenCmd(a), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
 	cmd.InitDefaultCompletionCmd()
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == "completion" { // without a RunE, cobra prints its help for an unknown shell too
@@ -204,4 +206,53 @@ func printJSON(w io.Writer, v any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
+}
+
+// configured returns the servers for completion; nothing is started. What is wrong with the
+// configuration is not a completion's to say.
+func configured(args []string) []discovery.Server {
+	cfg, err := readConfig()
+	if err != nil || len(args) > 0 {
+		return nil
+	}
+	return scan(cfg, nil).Servers
+}
+
+// completeServers completes the name of a server.
+func completeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, s := range configured(args) {
+		out = append(out, cobra.CompletionWithDesc(s.Name, s.Source.Host))
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRemote completes the name of a server that the user may log in to.
+func completeRemote(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, s := range loginServers(discovery.Catalog{Servers: configured(args)}) {
+		out = append(out, s.Name)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTools completes SERVER.TOOL from the lists that servers gave last.
+func completeTools(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	store := openTools()
+	var out []string
+	directive := cobra.ShellCompDirectiveNoFileComp
+	for _, s := range configured(args) {
+		list, known := catalog.List{}, false
+		if store != nil {
+			list, known = store.Load(s.Identity())
+		}
+		if !known {
+			out = append(out, s.Name+".")
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		for _, t := range list.Tools {
+			out = append(out, s.Name+"."+t.Name)
+		}
+	}
+	return out, directive
 }

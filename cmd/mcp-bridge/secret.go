@@ -60,7 +60,7 @@ func secretCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secret",
 		Short: "Keep secrets for servers of the bridge's own files, which name them as ${secret:NAME}",
-		Long: "Keep secrets in the keyring, or where there is none, in files that only you can read.\n" +
+		Long: "Keep secrets in the keyring, or without one in files that only you can read.\n" +
 			"Files in ~/.config/mcp/servers ask for one by ${secret:NAME}: docs/secrets.md.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -152,8 +152,8 @@ func (a *app) keepAsked(ctx context.Context, s discovery.Asked) (set bool, err e
 	return err == nil, err
 }
 
-// readSecret asks for a secret at the terminal, where it isn't shown, or reads a line of standard
-// input that is none. The end of the line doesn't count.
+// readSecret asks for a secret at the terminal, where it isn't shown, or else reads a line of
+// standard input. The end of the line doesn't count.
 func (a *app) readSecret(ctx context.Context, about string) (value string, err error) {
 	if a.atTerminal() {
 		fmt.Fprint(a.stderr, about+": ")

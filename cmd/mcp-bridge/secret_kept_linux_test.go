@@ -55,7 +55,7 @@ func TestKeepAsked(t *testing.T) {
 		{"the same again", "", text, "hunter2-value", ""},
 		{"another value", "", other, "hunter2-value", "the secret a.TOKEN is set already, to something else; " +
 			"remove it"},
-		{"an input that nobody gives", "", input, "", "nothing was given"},
+		{"an input that isn't given", "", input, "", "nothing was given"},
 		{"an input", "typed-value\n", input, "typed-value", ""},
 		{"the same input of another server", "", input, "typed-value", ""},
 	} {

@@ -1,36 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// screen is what a terminal shows. It is safe for concurrent use.
-type screen struct {
-	mu    sync.Mutex
-	shown bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shown.Write(p)
-}
-
-func (s *screen) text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shown.String()
-}
 
 // TestSecretAtTheTerminal: what is typed isn't shown, and the terminal shows again what is typed
 // after that, also when the command is interrupted meanwhile.
@@ -39,20 +18,26 @@ func TestSecretAtTheTerminal(t *testing.T) {
 		ours, theirs := openPTY(t)
 		home := t.TempDir()
 		cmd := exec.Command(self(t), "secret", "set", "tok")
-		cmd.Env = []string{asMain + "=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + home}
+		cmd.Env = []string{asMain + "=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"),
+			"XDG_RUNTIME_DIR=" + home}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		var shows screen
-		go func() { _, _ = io.Copy(&shows, ours) }() // ends when the test closes it
+		screen := logFile(t)
+		shown := func() string {
+			text, err := os.ReadFile(screen.Name())
+			must(t, err)
+			return string(text)
+		}
+		go func() { _, _ = io.Copy(screen, ours) }() // ends when the test closes it
 		must(t, cmd.Start())
 		echoes := func() bool {
 			state, err := unix.IoctlGetTermios(int(theirs.Fd()), unix.TCGETS)
 			must(t, err)
 			return state.Lflag&unix.ECHO != 0
 		}
-		for !strings.Contains(shows.text(), "Secret tok: ") || echoes() {
-			time.Sleep(time.Millisecond)
-		}
+		within(t, "the secret is asked for, unseen", func() bool {
+			return strings.Contains(shown(), "Secret tok: ") && !echoes()
+		})
 		var err error
 		if interrupt {
 			must(t, cmd.Process.Signal(os.Interrupt))
@@ -67,8 +52,11 @@ func TestSecretAtTheTerminal(t *testing.T) {
 		if !echoes() {
 			t.Errorf("interrupted %v: the terminal doesn't show any more what is typed", interrupt)
 		}
-		if strings.Contains(shows.text(), "hunter2") {
-			t.Errorf("it was shown: %s", shows.text())
+		_, err = theirs.WriteString("THE END")
+		must(t, err)
+		within(t, "the terminal shows all", func() bool { return strings.Contains(shown(), "THE END") })
+		if strings.Contains(shown(), "hunter2") {
+			t.Errorf("it was shown: %s", shown())
 		}
 		t.Setenv("HOME", home)
 		t.Setenv("XDG_RUNTIME_DIR", home)

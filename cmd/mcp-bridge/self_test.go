@@ -31,17 +31,23 @@ func TestBridgeBehindAnotherName(t *testing.T) {
 // proxy answers over HTTP with what a bridge answers on its standard input, as programs do that put
 // a stdio server behind a URL.
 type proxy struct {
-	bridge atomic.Pointer[client]
-	asked  atomic.Int64 // handshakes
+	bridge *client       // to be read once ready is closed
+	ready  chan struct{} // closed when there is a bridge
+	asked  atomic.Int64  // handshakes
 	t      *testing.T
 }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := p.bridge.Load()
-	if r.Method != http.MethodPost || c == nil {
+	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
+	select { // the bridge may look for its servers before its client has it
+	case <-p.ready:
+	case <-r.Context().Done():
+		return
+	}
+	c := p.bridge
 	var m message
 	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -73,11 +79,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // a program that puts it behind one is no way around: the bridge knows its own answer to the
 // handshake, and calls nothing there.
 func TestBridgeBehindURL(t *testing.T) {
-	p := &proxy{t: t}
+	p := &proxy{ready: make(chan struct{}), t: t}
 	web := httptest.NewServer(p)
 	t.Cleanup(web.Close)
 	c := serve(t, command(t, map[string]entry{"loop": {Type: "http", URL: web.URL + "/mcp"}}))
-	p.bridge.Store(c)
+	p.bridge = c
+	close(p.ready)
 	got := c.search(map[string]any{"query": "run python code", "server": "loop"})
 	if !strings.Contains(got, "it is mcp-bridge itself") || !strings.Contains(got, "servers.json") ||
 		strings.Contains(got, "mcp_loop.run_python") {

@@ -16,18 +16,32 @@ import (
 )
 
 func serveCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	var l listener
+	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve MCP over stdio; what a host runs",
-		Long:  "Serve MCP over standard input and output until the input ends.\n\nVariables:" + variablesHelp,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
+		Short: "Serve MCP over stdio, or over HTTP; what a host runs",
+		Long: "Serve MCP over standard input and output until the input ends, or over Streamable HTTP until a\n" +
+			"signal ends it.\n\nVariables:" + variablesHelp,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(cmd.Flags()); err != nil {
+				return usageError{err}
+			}
+			return a.serve(cmd.Context(), &l)
+		},
 	}
+	l.addFlags(cmd.Flags())
+	return cmd
 }
 
-func (a *app) serve(ctx context.Context) error {
+// serve serves over stdio, or what l listens to if it has an address.
+func (a *app) serve(ctx context.Context, l *listener) error {
 	a.serving.Store(true)
-	return a.withParts(ctx, serving, func(ctx context.Context, p *parts) error {
+	what := serving
+	if l.addr != "" {
+		what = listening
+	}
+	return a.withParts(ctx, what, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful {
 			p.log.Warn("this is root, whose engine is rootful: no code will be run; run mcp-bridge as an ordinary " +
@@ -59,6 +73,10 @@ func (a *app) serve(ctx context.Context) error {
 			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where "+
 				"code could have written them", "servers", held)
 		}
+		if what == listening {
+			defer p.follow(ctx)()
+			return p.listen(ctx, l)
+		}
 		if a.atTerminal() {
 			a.say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
 		}
@@ -83,6 +101,7 @@ func (p *parts) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { p.watcher.Run(ctx, p.found) })
+	running.Go(func() { p.followPolicy(ctx) })
 	return func() {
 		cancel()
 		running.Wait()
@@ -171,11 +190,13 @@ func differences(before, now []discovery.Server) (added, changed, removed []stri
 
 // search looks for servers: once, or again after each change on disk while calls are served.
 func (p *parts) search(what purpose) {
-	if nested() || what != serving {
+	if nested() || !what.serves() {
 		p.catalog = findServers(p.cfg)
 		return
 	}
-	p.watcher = watch.New(discovery.Root(), environment(p.cfg))
+	env := environment(p.cfg)
+	env.OnlyListed = what == listening // who connects isn't the user whose files the others are
+	p.watcher = watch.New(discovery.Root(), env)
 	p.catalog = p.watcher.Catalog()
 }
 
@@ -245,4 +266,9 @@ const variablesHelp = `
   MCP_BRIDGE_OCI_RUNTIME            what the engine starts containers with, such as runc, crun, runsc
                                     or krun; default: its choice
   MCP_BRIDGE_ALLOW_ROOTFUL          use an engine that runs as root (default false)
+  MCP_BRIDGE_HTTP_TOKENS            file with the hashes of the tokens by which clients over HTTP say
+                                    who they are; default: http-tokens in your state directory
+  MCP_BRIDGE_HTTP_ISSUER            authorization server whose JWTs clients over HTTP may send
+                                    instead; default: none
+  MCP_BRIDGE_HTTP_AUDIENCE          URL by which clients reach the bridge, which those JWTs name
 `

@@ -76,7 +76,8 @@ type parts struct {
 	following  bool
 
 	policy    *policy.Policy
-	broken    error // why there is no policy
+	principal string // whom a command about the policy is about
+	broken    error  // why there is no policy
 	telemetry *telemetry.Telemetry
 }
 
@@ -84,13 +85,17 @@ type parts struct {
 type purpose int
 
 const (
-	once    purpose = iota // a command that ends by itself
-	serving                // calls of a client, until it goes
+	once      purpose = iota // a command that ends by itself
+	serving                  // calls of a client, until it goes
+	listening                // calls of all who connect over HTTP
 )
+
+// serves reports whether calls come from clients.
+func (w purpose) serves() bool { return w != once }
 
 // usual returns the level to log from, unless the user chose another.
 func (w purpose) usual() slog.Level {
-	if w == serving {
+	if w.serves() {
 		return slog.LevelInfo
 	}
 	return slog.LevelWarn
@@ -178,7 +183,7 @@ func (g guarded) begin() error {
 func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 	c := p.cfg
 	standby := 0
-	if what == serving {
+	if what.serves() {
 		standby = int(c.Standby)
 	}
 	return sandbox.Config{
@@ -234,7 +239,7 @@ func (p *parts) assemble(what purpose) (err error) {
 	}
 	var kept *files.Store
 	var inputs *files.Inputs
-	if what == serving { // run has --artifacts, and the user's files as code
+	if what.serves() { // run has --artifacts, and the user's files as code
 		if kept, err = c.artifacts(p.log); err != nil {
 			return err
 		}

@@ -39,6 +39,9 @@ type Env struct {
 	// ConfigPaths are the files, and directories of *.json files, that MCP_BRIDGE_CONFIG lists.
 	// They come first and are absolute; a leading ~ is Home.
 	ConfigPaths []string
+
+	// OnlyListed has no other files read.
+	OnlyListed bool
 }
 
 // A Source is one file of one host, or the part of it that is of one scope.

@@ -100,6 +100,9 @@ func (f *File) ReadEntry(o Object) (Entry, Refusal) {
 		m.Refuse("its type is none that is known", `write "type": "stdio" for a program`)
 	case url.Key == "" || !m.Get(format.Program.Command).Is("nothing"):
 		e.Transport = Stdio
+		if url.Key != "" {
+			e.Ignored = `its "` + url.Key + `", since it also has a "` + format.Program.Command + `"`
+		}
 	default:
 		e.Transport = url.Transport
 	}

@@ -8,7 +8,7 @@ type Install struct {
 	Marks   Paths    // where one of these is there, too; zero: the directory of the user's file
 	User    []string // scopes of the Files that take the user's entries; the first that is there does
 	Project string   // the scope of the File that takes a project's; empty: none does
-	New     Paths    // the user's file, where there is none yet; zero: the first of the scopes'
+	New     Paths    // the user's file, if it is missing; zero: the first of the scopes'
 
 	Key     func(root Object) []string // the path of the entries; nil: Format.Key
 	Entry   Object                     // what an entry has beside command, arguments and variables

@@ -16,11 +16,13 @@ type Server struct {
 	Also        []Source  // the others that define it, by this or another name, in order of precedence
 	Tools       Filter    // which of its tools its host lets a model use
 	Twins       []Twin    // what other entries for the same server say beside it, where they say anything
+	Isolate     bool      // over HTTP, each principal has the server for itself
 	OfProject   bool      // its file lies in the project, where other users may write too
 	Written     string    // a hash of its name and definition as the files have it: see ID
 	FilledIn    FilledIn  // which values the file itself doesn't hold
 	Secrets     []Secret  // places in its texts for the user's secrets, in the order of the texts
 	Files       []string  // of its definition and its host's word on it, there or not; absolute
+	Ignored     string    // what of its definition doesn't count, and why; empty for nothing
 
 	// Of Stdio.
 	Command string            // as in the file: a path, or a name to look up in Env's PATH, or in ours

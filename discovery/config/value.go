@@ -48,7 +48,7 @@ func Of(v any) Value {
 	case string, bool, Object:
 		return Value{v}
 	}
-	panic(fmt.Sprintf("config.Of: %T is none of its types", v))
+	panic(fmt.Sprintf("config.Of: unknown type %T", v))
 }
 
 // List returns values as an array.

@@ -123,7 +123,10 @@ func (d *document) insert(v hujson.Value, m *config.Member) []splice {
 	}
 	at += len(strings.TrimRight(d.text[at:end], " \t\r\n")) // comments stay where they are
 	inner := d.childIndent(all, outer)
-	text := d.renderMember(*m, inner, d.unitOf(outer, inner), manyLines)
+	text := d.renderJSON(m.Value, inner, d.unitOf(outer, inner), manyLines)
+	if m.Name != "" {
+		text = quote(m.Name) + ": " + text
+	}
 	switch {
 	case manyLines:
 		text = d.newline + inner + text + after

@@ -19,49 +19,59 @@ func quote(s string) string {
 	return strings.ReplaceAll(text, "\x7f", `\u007f`) // which TOML takes only so
 }
 
+// A dialect is how a language has a value in a line.
+type dialect struct {
+	key, text      func(string) string
+	is, open, shut string
+}
+
+var (
+	inJSON = dialect{quote, quote, ": ", "{", "}"}
+	inTOML = dialect{tomlKey, quote, " = ", "{ ", " }"}
+	inYAML = dialect{yamlString, yamlString, ": ", "{", "}"}
+)
+
 // JSON returns a value as JSON, in a line.
-func JSON(v config.Value) string { return new(document).renderJSON(v, "", "", false) }
+func JSON(v config.Value) string { return inJSON.line(v) }
 
-func scalar(v config.Value) string {
+// line returns a value in a line.
+func (l dialect) line(v config.Value) string {
 	if s, ok := v.Text(); ok {
-		return quote(s)
+		return l.text(s)
 	}
-	text, _ := v.Literal()
-	return text
-}
-
-// renderMember returns a member, or a value without a name, as JSON.
-func (d *document) renderMember(m config.Member, indent, unit string, manyLines bool) string {
-	text := d.renderJSON(m.Value, indent, unit, manyLines)
-	if m.Name == "" {
-		return text
-	}
-	return quote(m.Name) + ": " + text
-}
-
-// renderJSON returns a value as JSON, whose lines but the first are indented. Arrays stand in a
-// line.
-func (d *document) renderJSON(v config.Value, indent, unit string, manyLines bool) string {
+	var parts []string
 	if list, ok := v.Array(); ok {
-		parts := make([]string, len(list))
-		for i, e := range list {
-			parts[i] = d.renderJSON(e, indent, unit, false)
+		for _, e := range list {
+			parts = append(parts, l.line(e))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
 	o, ok := v.Object()
 	switch {
 	case !ok:
-		return scalar(v)
+		text, _ := v.Literal()
+		return text
 	case len(o) == 0:
 		return "{}"
 	}
+	for _, m := range o {
+		parts = append(parts, l.member(m))
+	}
+	return l.open + strings.Join(parts, ", ") + l.shut
+}
+
+func (l dialect) member(m config.Member) string { return l.key(m.Name) + l.is + l.line(m.Value) }
+
+// renderJSON returns a value as JSON, whose lines but the first are indented, or in a line. Arrays
+// stand in a line.
+func (d *document) renderJSON(v config.Value, indent, unit string, manyLines bool) string {
+	o, _ := v.Object()
+	if !manyLines || len(o) == 0 {
+		return inJSON.line(v)
+	}
 	parts := make([]string, len(o))
 	for i, m := range o {
-		parts[i] = quote(m.Name) + ": " + d.renderJSON(m.Value, indent+unit, unit, manyLines)
-	}
-	if !manyLines {
-		return "{" + strings.Join(parts, ", ") + "}"
+		parts[i] = quote(m.Name) + ": " + d.renderJSON(m.Value, indent+unit, unit, true)
 	}
 	line := d.newline + indent
 	return "{" + line + unit + strings.Join(parts, ","+line+unit) + line + "}"
@@ -82,29 +92,6 @@ func tomlKeys(path []string) string {
 		keys[i] = tomlKey(name)
 	}
 	return strings.Join(keys, ".")
-}
-
-// renderTOML returns a value as TOML, in a line.
-func renderTOML(v config.Value) string {
-	if list, ok := v.Array(); ok {
-		parts := make([]string, len(list))
-		for i, e := range list {
-			parts[i] = renderTOML(e)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	}
-	o, ok := v.Object()
-	if !ok {
-		return scalar(v)
-	}
-	parts := make([]string, len(o))
-	for i, m := range o {
-		parts[i] = tomlKey(m.Name) + " = " + renderTOML(m.Value)
-	}
-	if len(parts) == 0 {
-		return "{}"
-	}
-	return "{ " + strings.Join(parts, ", ") + " }"
 }
 
 // plainYAML matches strings that YAML takes for strings without quotes.
@@ -130,28 +117,5 @@ func (d *document) renderYAML(m config.Member, indent string) string {
 		}
 		return text
 	}
-	return name + " " + flowYAML(m.Value) + d.newline
-}
-
-// flowYAML returns a value in a line.
-func flowYAML(v config.Value) string {
-	if s, ok := v.Text(); ok {
-		return yamlString(s)
-	}
-	if list, ok := v.Array(); ok {
-		parts := make([]string, len(list))
-		for i, e := range list {
-			parts[i] = flowYAML(e)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	}
-	o, ok := v.Object()
-	if !ok {
-		return scalar(v)
-	}
-	parts := make([]string, len(o))
-	for i, m := range o {
-		parts[i] = yamlString(m.Name) + ": " + flowYAML(m.Value)
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
+	return name + " " + inYAML.line(m.Value) + d.newline
 }

@@ -93,7 +93,7 @@ func (d *document) toml(c Change) ([]splice, error) {
 	}
 	for _, p := range parts {
 		if !p.header && slices.Equal(p.path, c.Path) {
-			return []splice{{p.value, p.last, renderTOML(c.Value)}}, nil
+			return []splice{{p.value, p.last, inTOML.line(c.Value)}}, nil
 		}
 	}
 	removed := d.removeTOML(parts, c.Path) // its tables
@@ -112,7 +112,7 @@ func (d *document) toml(c Change) ([]splice, error) {
 
 // intoInline puts a key in front of the brace that closes an inline table.
 func (d *document) intoInline(p tomlPart, path []string, v config.Value) splice {
-	text := tomlKeys(path) + " = " + renderTOML(v)
+	text := tomlKeys(path) + " = " + inTOML.line(v)
 	at := p.last - 1
 	inside := strings.TrimSpace(d.text[p.value+1 : at])
 	at -= len(d.text[:at]) - len(strings.TrimRight(d.text[:at], " \t"))
@@ -132,7 +132,7 @@ func (d *document) newTable(path []string, o config.Object, removed []splice) sp
 	}
 	text += "[" + tomlKeys(path) + "]" + d.newline
 	for _, m := range o {
-		text += tomlKey(m.Name) + " = " + renderTOML(m.Value) + d.newline
+		text += inTOML.member(m) + d.newline
 	}
 	return splice{end, end, text}
 }
@@ -160,11 +160,11 @@ func (d *document) newKey(parts []tomlPart, c Change) splice {
 			at = max(at, p.end)
 		}
 	}
+	m := config.Member{Name: c.Path[len(table)], Value: c.Value}
 	if at < 0 {
-		return d.newTable(table, config.Object{{Name: c.Path[len(table)], Value: c.Value}}, nil)
+		return d.newTable(table, config.Object{m}, nil)
 	}
-	line := tomlKey(c.Path[len(table)]) + " = " + renderTOML(c.Value) + d.newline
-	return splice{at, at, d.onNewLine(at) + line}
+	return splice{at, at, d.onNewLine(at) + inTOML.member(m) + d.newline}
 }
 
 // removeTOML takes out the tables and keys at a path and below it.

@@ -77,7 +77,7 @@ func (d *document) lastInYAML(m config.Member) []splice {
 func (d *document) intoFlow(at *yaml.Node, m config.Member) []splice {
 	open := d.yamlAt(at)
 	open += strings.IndexByte(d.text[open:], '{') + 1 // behind an anchor
-	text := yamlString(m.Name) + ": " + flowYAML(m.Value)
+	text := inYAML.member(m)
 	if len(at.Content) > 0 {
 		text += ", "
 	}
@@ -112,7 +112,7 @@ func (d *document) replaceYAML(key, at *yaml.Node, v config.Value) ([]splice, er
 		}
 		end = min(end+1, len(d.text))
 	}
-	return []splice{{start, min(end, len(d.text)), flowYAML(v)}}, nil
+	return []splice{{start, min(end, len(d.text)), inYAML.line(v)}}, nil
 }
 
 // removeYAML takes a member out of a mapping: its lines, as far as lines are indented more than it,

@@ -26,6 +26,7 @@ var OwnFormat = config.Plain(func(f *config.Format) {
 			m.Refuse("it has a command and a url",
 				`take one of them out, or write which one counts: "type": "stdio" or "http"`)
 		}
+		e.Isolate = m.Flag("isolate").Is("true")
 		if e.Transport != config.Stdio {
 			e.HeadersHelper, e.BearerTokenEnv = m.Text("headersHelper"), m.Text("bearerTokenEnv")
 		}

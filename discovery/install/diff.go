@@ -63,13 +63,8 @@ func (f *File) hunkOf(c fileChange, before, after []byte) hunk {
 // whether text was only added, or only removed.
 func differing(before, after []byte) (out string, oneSided bool) {
 	a, b := string(before), string(after)
-	start, end := 0, 0
-	for start < len(a) && start < len(b) && a[start] == b[start] {
-		start++
-	}
-	for end < len(a)-start && end < len(b)-start && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
+	start, end := common(before, after)
+	end = len(a) - end
 	if len(a)-end > start && len(b)-end > start { // of a string, all of it
 		for start > 0 && !strings.ContainsRune("\"' \t\n", rune(a[start-1])) {
 			start--

@@ -30,7 +30,7 @@ type File struct {
 
 	host, scope string
 	old         []byte
-	info        fs.FileInfo // nil: there is none
+	info        fs.FileInfo // nil for a missing file
 	changes     []fileChange
 	hunks       []hunk
 }

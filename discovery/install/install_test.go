@@ -183,11 +183,6 @@ func TestRoundTrip(t *testing.T) {
 				if p, err := h.plan(id); err != nil || len(p.Files) != 0 || p.Already != config.Own {
 					t.Errorf("again: %+v, %v", p, err)
 				}
-				for path, text := range formed { // what was there is there, in its order
-					if !subsequence(text, h.read(path)) {
-						t.Errorf("bytes of %s are lost:\n%s", path, h.read(path))
-					}
-				}
 				if err := h.undo(); err != nil {
 					t.Fatal(err)
 				}
@@ -242,18 +237,6 @@ func foundItself(h *home) bool {
 	return slices.ContainsFunc(discovery.Scan(h.cfg.FS, h.cfg.Env).Problems, func(p discovery.Problem) bool {
 		return p.State == discovery.Itself && p.Server == config.Own
 	})
-}
-
-// subsequence reports whether all bytes of a stand in b, in their order.
-func subsequence(a, b string) bool {
-	for i := range len(a) {
-		j := strings.IndexByte(b, a[i])
-		if j < 0 {
-			return false
-		}
-		b = b[j+1:]
-	}
-	return true
 }
 
 // TestNewFiles: hosts that are there and have no file yet get one, which undo removes with its

@@ -31,9 +31,9 @@ type note struct {
 	Host    string       `json:"host"`
 	Scope   string       `json:"scope"`
 	Path    string       `json:"path"`
-	Before  string       `json:"before"` // hash of what the file held; empty: there was none
+	Before  string       `json:"before"` // hash of what the file held; empty: it was missing
 	After   string       `json:"after"`
-	Exact   bool         `json:"exact"`            // nobody else wrote between Before and After
+	Exact   bool         `json:"exact"`            // no other program wrote between Before and After
 	Backup  string       `json:"backup,omitempty"` // what the file held before
 	Made    []string     `json:"made,omitempty"`   // directories, innermost first
 	Changes []noteChange `json:"changes,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 	"github.com/mcp-bridge/mcp-bridge/discovery/hosts"
@@ -159,7 +160,7 @@ func (p *planner) move(i int) config.Refusal {
 	}
 	if state := stateOf(c); state != discovery.Unusable && p.wish.Held(c.Server) {
 		return config.Refuse("it is new, or has changed, where code could have written it",
-			"type: mcp-bridge approve "+name)
+			"type: mcp-bridge servers approve "+text.ShellWord(name))
 	}
 	if entry.AllowedTools, entry.DisabledTools, why = c.Written.Tools.Own(); why.Refused() {
 		return why

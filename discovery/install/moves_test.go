@@ -70,7 +70,8 @@ func TestPlanMoves(t *testing.T) {
 			cursor: servers(`"files": {"command": "npx", "args": ["fs"]}`)}, nil, nil,
 			[]string{"fs from Claude Code/fs and Cursor/files: " + fsOwn + "}"}},
 		{"two names in one host", map[string]string{
-			claude: servers(fs, `"f2": {"command": "npx", "args": ["fs"]}`)}, nil, nil, []string{"fs from Claude Code/fs: " + fsOwn + "}", "f2 from Claude Code/f2: " + fsOwn + "}"}},
+			claude: servers(fs, `"f2": {"command": "npx", "args": ["fs"]}`)}, nil, nil,
+			[]string{"fs from Claude Code/fs: " + fsOwn + "}", "f2 from Claude Code/f2: " + fsOwn + "}"}},
 		{"another one of the same name", map[string]string{claude: servers(fs),
 			cursor: servers(`"fs": {"command": "y"}`)}, nil, nil,
 			[]string{contested, "fs stays in Cursor: shadowed by the server of the same name in ~/.claude.json " +
@@ -174,6 +175,9 @@ func TestNoMove(t *testing.T) {
 			p := New(h.cfg).PlanMoves(w)
 			if len(p.All) > 0 || len(p.Stays) != 1 || !strings.Contains(p.Stays[0].Reason, tt.want) {
 				t.Errorf("got %q", brief(p))
+			}
+			if tt.name == "held" && p.Stays[0].Next != "type: mcp-bridge servers approve fs" {
+				t.Errorf("next: %s", p.Stays[0].Next)
 			}
 		})
 	}

@@ -66,7 +66,8 @@ func TestListImages(t *testing.T) {
 		{"Id": "sha256:2", "RepoTags": []string{"localhost/made:latest"}},
 	}}}
 	all, err := d.ListImages(t.Context(), "l")
-	if err != nil || len(all) != 2 || len(all[0].Names) != 0 || all[0].Labels["l"] != "x" || len(all[1].Names) != 1 {
+	if err != nil || len(all) != 2 || len(all[0].Names) != 0 || all[0].Labels["l"] != "x" ||
+		len(all[1].Names) != 1 {
 		t.Errorf("got %+v, %v", all, err)
 	}
 }

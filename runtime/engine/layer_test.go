@@ -35,7 +35,8 @@ func (f *fake) FindImage(ctx context.Context, ref string) (runtime.Image, bool, 
 // There is never a commit after another failure, and never a container left.
 func TestAddLayer(t *testing.T) {
 	newLayer := func() runtime.Layer {
-		return runtime.Layer{Base: "base", Ref: "localhost/made:latest", Owner: runtime.Self(), Tar: strings.NewReader("x")}
+		return runtime.Layer{Base: "base", Ref: "localhost/made:latest", Owner: runtime.Self(),
+			Tar: strings.NewReader("x")}
 	}
 	inBubble(t, newFake(), func(t *testing.T, e *Engine[*fake]) {
 		f, err := e.Connect(t.Context())

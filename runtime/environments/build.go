@@ -192,8 +192,9 @@ const maxWheels = 2 << 30
 
 // fetch downloads what the cache lacks.
 func (b *build) fetch(ctx context.Context, chosen []wheels.Chosen) ([]*wheels.File, error) {
-	cache := &wheels.Cache{Dir: filepath.Join(b.cfg.CacheDir, "wheels"), Client: b.client,
-		Index: b.cfg.Index, Limit: maxWheels, Progress: func(done, total int64) {
+	net := b.network()
+	cache := &wheels.Cache{Dir: filepath.Join(b.cfg.CacheDir, "wheels"), Client: net.client,
+		Index: net.index, Limit: maxWheels, Progress: func(done, total int64) {
 			b.tell(int(fetched*min(done, total)/max(total, 1)), "fetching packages: %s of %s",
 				units.HumanSize(float64(done)), units.HumanSize(float64(max(done, total))))
 		}}

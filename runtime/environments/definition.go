@@ -91,7 +91,7 @@ func (e *Environments) Definitions() []Definition {
 	return found
 }
 
-// Check returns an *UnknownError if there is none of that name, or why its file can't be used.
+// Check returns an *UnknownError if no environment has that name, or why its file can't be used.
 func (e *Environments) Check(name string) error {
 	_, err := e.definition(name)
 	return err

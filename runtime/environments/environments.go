@@ -94,12 +94,8 @@ type Config struct {
 
 // Environments finds and builds environments. It is safe for concurrent use.
 type Environments struct {
-	cfg  Config
-	log  *slog.Logger
-	toUV string // the index, if uv has to be told
-
-	proxy  string       // pip's, which uv has to be told
-	client *http.Client // downloads wheels, as of wheels.Cache
+	cfg Config
+	log *slog.Logger
 
 	mu     sync.Mutex
 	listed []Environment // what List returned last
@@ -108,16 +104,28 @@ type Environments struct {
 
 // New returns the environments of an engine, which it asks nothing yet.
 func New(cfg Config) *Environments {
-	e := &Environments{cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), toUV: cfg.Index}
-	if cfg.Index == "" {
+	return &Environments{cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}
+}
+
+// network is how packages are downloaded.
+type network struct {
+	index, toUV string       // as of wheels.Cache; what uv has to be told
+	proxy       string       // pip's, which uv has to be told
+	client      *http.Client // as of wheels.Cache
+}
+
+// network returns how packages are downloaded: from the index of the settings, or else from that of
+// uv or pip, whose files it reads.
+func (e *Environments) network() network {
+	n := network{index: e.cfg.Index, toUV: e.cfg.Index, proxy: wheels.ProxyFrom(os.Getenv, os.ReadFile)}
+	if n.index == "" {
 		var ofUV bool
-		if e.cfg.Index, ofUV = wheels.IndexFrom(os.Getenv, os.ReadFile); !ofUV {
-			e.toUV = e.cfg.Index
+		if n.index, ofUV = wheels.IndexFrom(os.Getenv, os.ReadFile); !ofUV {
+			n.toUV = n.index
 		}
 	}
-	e.proxy = wheels.ProxyFrom(os.Getenv, os.ReadFile)
-	e.client = through(e.proxy)
-	return e
+	n.client = through(n.proxy)
+	return n
 }
 
 // through returns a client that uses a proxy, or nil if none is named or its URL can't be read.

@@ -81,7 +81,8 @@ func (f *fake) AddLayer(_ context.Context, l runtime.Layer) (runtime.Image, erro
 		f.images[i].Names = slices.DeleteFunc(f.images[i].Names, func(n string) bool { return n == l.Ref })
 	}
 	id := fmt.Sprintf("sha256:%064d", len(f.layers)+1)
-	f.images = append(f.images, runtime.ListedImage{ID: id, Names: []string{l.Ref}, Labels: maps.Clone(l.Labels)})
+	f.images = append(f.images, runtime.ListedImage{ID: id, Names: []string{l.Ref},
+		Labels: maps.Clone(l.Labels)})
 	if f.layers == nil {
 		f.layers = map[string][]byte{}
 	}
@@ -122,7 +123,8 @@ func wheel(name string, members ...member) []byte {
 	var record strings.Builder
 	for _, m := range members {
 		sum := sha256.Sum256([]byte(m.content))
-		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", m.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(m.content))
+		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", m.name, base64.RawURLEncoding.EncodeToString(sum[:]),
+			len(m.content))
 	}
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -172,7 +174,8 @@ func (b *bench) define(t *testing.T, name, settings string, packages ...string) 
 		file := p + "-1.0-py3-none-any.whl"
 		b.wheels[file] = content
 		sum := sha256.Sum256(content)
-		lock += fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n[[packages.wheels]]\nurl = %q\nsize = %d\n"+
+		lock += fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n[[packages.wheels]]\nurl = %q\n"+
+			"size = %d\n"+
 			"hashes = { sha256 = %q }\n", p, b.index.URL+"/"+file, len(content), hex.EncodeToString(sum[:]))
 	}
 	write(t, filepath.Join(b.cfg.Dir, name+".toml"), settings)
@@ -302,9 +305,11 @@ func TestBytecode(t *testing.T) {
 		write(t, filepath.Join(dir, name), content)
 	}
 	var out bytes.Buffer
-	s := runtimetest.Target{}.Spec("import sys; sys.path.append(sys.argv[1]); import one; print(one.name)", dir+"/opt/env")
+	s := runtimetest.Target{}.Spec("import sys; sys.path.append(sys.argv[1]); import one; print(one.name)",
+		dir+"/opt/env")
 	s.Image, s.Env = "any", []string{"PATH=" + os.Getenv("PATH")}
-	if _, err := (runtimetest.Local{}).Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""), Stdout: &out,
+	if _, err := (runtimetest.Local{}).Run(t.Context(), s, runtime.Stdio{Stdin: strings.NewReader(""),
+		Stdout: &out,
 		Stderr: &out}); err != nil || out.String() != "one\n" {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
@@ -319,8 +324,7 @@ func TestProxy(t *testing.T) {
 		r.Out.URL.Scheme, r.Out.URL.Host = "http", strings.TrimPrefix(b.index.URL, "http://")
 	}})
 	defer proxy.Close()
-	t.Setenv("PIP_PROXY", proxy.URL)
-	b.Environments = environments.New(b.cfg)
+	t.Setenv("PIP_PROXY", proxy.URL) // read when something is built, not at the start
 	b.define(t, "mine", "", "one")
 	b.build(t, "mine")
 	if proxied.Load() != 1 {

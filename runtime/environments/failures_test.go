@@ -46,7 +46,8 @@ func TestHostileCompiler(t *testing.T) {
 		{"short", answer(magic+flags, 2), 0, "is no bytecode of"},
 		{"large", answer(magic+flags, 2<<20), 0, "too large"},
 		{"huge", []byte("\xff\xff\xff\xffxxxx"), 0, "too large"},
-		{"more than asked for", append(answer(magic+flags, 20), answer(magic+flags, 20)...), 0, "more than it was asked"},
+		{"more than asked for", append(answer(magic+flags, 20), answer(magic+flags, 20)...), 0,
+			"more than it was asked"},
 		{"crash", nil, 139, "ended with code 139 after the first one: ouch"},
 	}
 	for _, tt := range tests {
@@ -112,7 +113,8 @@ func TestFailures(t *testing.T) {
 		}, "no space left", "free some space in "},
 		{"no container", func(b *bench, _ context.CancelCauseFunc) {
 			b.engine.compiles = func(context.Context, runtime.Stdio) (runtime.Exit, error) {
-				return runtime.Exit{}, &runtime.UnavailableError{Engine: "fake", Err: errors.New("gone"), Next: "start it"}
+				return runtime.Exit{}, &runtime.UnavailableError{Engine: "fake", Err: errors.New("gone"),
+					Next: "start it"}
 			}
 		}, "fake is not available", "start it"},
 		{"cancelled while it compiles", func(b *bench, cancel context.CancelCauseFunc) {
@@ -158,7 +160,8 @@ func TestLeftByAKilledBuild(t *testing.T) {
 func TestDefinitions(t *testing.T) {
 	b := newBench(t)
 	for _, tt := range []struct{ name, settings, want string }{
-		{"fine", "image = 'python:3.13'\nlock = 'other.toml'\nimports = ['a.b']\n[limits]\ncpus = 1.5\npids = 99\n", ""},
+		{"fine", "image = 'python:3.13'\nlock = 'other.toml'\nimports = ['a.b']\n[limits]\ncpus = 1.5\n" +
+			"pids = 99\n", ""},
 		{"typo", "memory = '1g'", "no setting memory; there are image"},
 		{"broken", "image = ", "toml"},
 		{"module", "imports = ['os; print(1)']", "is no module's name"},
@@ -178,7 +181,8 @@ func TestDefinitions(t *testing.T) {
 		case tt.want != "" && (d.Err == nil || !strings.Contains(d.Err.Error(), tt.want) ||
 			!strings.Contains(d.Err.Error(), tt.name+".toml")):
 			t.Errorf("%s: got %v, want %s", tt.name, d.Err, tt.want)
-		case tt.want == "" && (d.Err != nil || d.Image != "python:3.13" || d.Lock != filepath.Join(b.cfg.Dir, "other.toml") ||
+		case tt.want == "" && (d.Err != nil || d.Image != "python:3.13" ||
+			d.Lock != filepath.Join(b.cfg.Dir, "other.toml") ||
 			d.Limits.CPUs != 1.5 || d.Limits.PIDs != 99 || !slices.Equal(d.Imports, []string{"a.b"})):
 			t.Errorf("got %+v", d)
 		}

@@ -115,7 +115,7 @@ func (e *Environments) ByName(ctx context.Context, name string) (Environment, er
 }
 
 // Find returns the environment that has all that a block asks for, and the fewest packages beside.
-// If there is none, it asks the engine, and then returns a *MissingError. Other errors are the
+// Without one it asks the engine, and then returns a *MissingError. Other errors are the
 // engine's, or from a marker in the block.
 func (e *Environments) Find(ctx context.Context, b *wheels.Block) (Environment, error) {
 	all, asked, err := e.known(ctx)

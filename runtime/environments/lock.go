@@ -198,11 +198,12 @@ func (e *Environments) uvEnviron() []string {
 			env = append(env, kv)
 		}
 	}
-	if e.toUV != "" {
-		env = append(env, "UV_DEFAULT_INDEX="+e.toUV)
+	net := e.network()
+	if net.toUV != "" {
+		env = append(env, "UV_DEFAULT_INDEX="+net.toUV)
 	}
-	if e.proxy != "" {
-		env = append(env, "HTTPS_PROXY="+e.proxy, "HTTP_PROXY="+e.proxy, "NO_PROXY=")
+	if net.proxy != "" {
+		env = append(env, "HTTPS_PROXY="+net.proxy, "HTTP_PROXY="+net.proxy, "NO_PROXY=")
 	}
 	return env
 }

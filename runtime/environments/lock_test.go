@@ -36,7 +36,8 @@ func TestAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := read(t, filepath.Join(b.cfg.Dir, "said"))
-	for _, want := range []string{"pip compile ", "--only-binary :all:", "--exclude-newer 2", "--python-version 3.",
+	for _, want := range []string{"pip compile ", "--only-binary :all:", "--exclude-newer 2",
+		"--python-version 3.",
 		"--python-platform ", "-manylinux", "\none\ntwo>=1\n", "UV_INDEX_STRATEGY=first-index",
 		"UV_DEFAULT_INDEX=https://index.example/simple", "HTTPS_PROXY=http://proxy.example:3128"} {
 		if !strings.Contains(said, want) {
@@ -47,7 +48,6 @@ func TestAdd(t *testing.T) {
 		t.Errorf("uv is given the whole environment, or another index: %s", said)
 	}
 	t.Setenv("PIP_PROXY", "") // the downloads of a build have TestProxy
-	b.Environments = environments.New(b.cfg)
 	b.build(t, "mine")
 	if err := b.Add(t.Context(), "mine", []string{"One>=1 ", "three"}); err != nil {
 		t.Fatal(err)
@@ -74,8 +74,10 @@ func TestCantLock(t *testing.T) {
 		name, environment, script, want, hint string
 		packages                              []string
 	}{
-		{"unknown package", "mine", "echo 'nine was not found in the registry' >&2; exit 1", "nine was not found", "", []string{"nine"}},
-		{"no wheel", "mine", "echo 'lock-version = \"1.0\"\n[[packages]]\nname=\"one\"' >$out", "no wheel of it", "", []string{"one"}},
+		{"unknown package", "mine", "echo 'nine was not found in the registry' >&2; exit 1",
+			"nine was not found", "", []string{"nine"}},
+		{"no wheel", "mine", "echo 'lock-version = \"1.0\"\n[[packages]]\nname=\"one\"' >$out", "no wheel of it",
+			"", []string{"one"}},
 		{"no lock", "mine", "echo >$out", "can't be used", "", []string{"one"}},
 		{"a URL", "mine", "", "only packages by name", "", []string{"x @ https://example.org/x.whl"}},
 		{"an option", "mine", "", "is no requirement", "", []string{"--index-url=x"}},

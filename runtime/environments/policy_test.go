@@ -19,7 +19,8 @@ func TestMinAge(t *testing.T) {
 	b.define(t, "template", "", "one")
 	lock := filepath.Join(b.cfg.Dir, "pylock.template.toml")
 	standIn(t, "cp '"+lock+"' $out; echo \"$args\" >'"+b.cfg.Dir+"/said'\n")
-	for set, want := range map[time.Duration]time.Duration{0: 7 * 24 * time.Hour, 30 * time.Hour: 30 * time.Hour} {
+	for set, want := range map[time.Duration]time.Duration{0: 7 * 24 * time.Hour,
+		30 * time.Hour: 30 * time.Hour} {
 		b.cfg.MinAge = set
 		if err := environments.New(b.cfg).Add(t.Context(), "mine", []string{"one"}); err != nil {
 			t.Fatal(err)
@@ -94,7 +95,8 @@ func TestAutoIsBounded(t *testing.T) {
 func TestLocked(t *testing.T) {
 	b := newBench(t)
 	b.define(t, "mine", "", "one", "two")
-	if got, err := b.Locked("mine"); err != nil || len(got) != 2 || got[1].Name != "two" || got[1].Version != "1.0" {
+	if got, err := b.Locked("mine"); err != nil || len(got) != 2 || got[1].Name != "two" ||
+		got[1].Version != "1.0" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := b.Locked("none"); !errors.As(err, new(*environments.UnknownError)) {

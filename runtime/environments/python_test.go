@@ -23,7 +23,8 @@ func TestParsePython(t *testing.T) {
 		{"cpython-313", "../../etc/x", "can't be right"},
 		{"f30d0d0a", "f30d", "can't be right"},
 	} {
-		if _, err := parsePython(strings.Replace(sound, tt.old, tt.by, 1)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := parsePython(strings.Replace(sound, tt.old, tt.by, 1)); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.by, err, tt.want)
 		}
 	}

@@ -32,7 +32,8 @@ func other(t *testing.T, cmd *exec.Cmd) Other {
 }
 
 func TestOther(t *testing.T) {
-	o := other(t, exec.Command("sleep", "600"))
+	cmd := exec.Command("sleep", "600")
+	o := other(t, cmd)
 	if got := o.Args(); !slices.Equal(got, []string{"sleep", "600"}) {
 		t.Errorf("its arguments are %q", got)
 	}
@@ -44,35 +45,14 @@ func TestOther(t *testing.T) {
 	if err := later.Signal(syscall.SIGKILL); !errors.Is(err, errNotThere) || !o.Alive() {
 		t.Errorf("another process of that number: %v, alive %v", err, o.Alive())
 	}
-	if err := later.End(0); err != nil {
-		t.Errorf("it is gone, and its end: %v", err)
+	if err := o.Signal(syscall.SIGKILL); err != nil {
+		t.Errorf("a signal: %v", err)
 	}
-	if err := o.End(time.Minute); err != nil || o.Alive() {
-		t.Errorf("got %v, alive %v", err, o.Alive())
+	if _ = cmd.Wait(); o.Alive() {
+		t.Error("it is alive after SIGKILL")
 	}
 	if err := o.Signal(syscall.SIGKILL); !errors.Is(err, errNotThere) && err != nil {
 		t.Errorf("a signal to one that has ended: %v", err)
-	}
-}
-
-// TestOtherThatIgnores: what doesn't end when it is asked is killed.
-func TestOtherThatIgnores(t *testing.T) {
-	cmd := exec.Command("sh", "-c", "trap '' TERM; echo ready; while :; do read -r _; done")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stdin.Close()
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := other(t, cmd)
-	if _, err := stdout.Read(make([]byte, 6)); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.End(10 * time.Millisecond); err != nil || o.Alive() {
-		t.Errorf("got %v, alive %v", err, o.Alive())
 	}
 }
 

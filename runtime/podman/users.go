@@ -49,8 +49,8 @@ func usersFor(f runtime.Facts, info *define.Info) users {
 		return users{why: "krun's containers are virtual machines"}
 	case info.Store != nil && info.Store.GraphDriverName == "vfs":
 		return users{why: "with the storage driver vfs each would be a copy of the image; overlay has it: write" +
-			" driver = \"overlay\" under [storage] of storage.conf; podman keeps vfs until podman system reset, which" +
-			" removes all of its containers and images"}
+			" driver = \"overlay\" under [storage] of storage.conf; podman keeps vfs until podman system reset, " +
+			"which removes all of its containers and images"}
 	case !f.Rootless && !since(5, 19):
 		return users{why: "the engine's kernel, " + info.Host.Kernel +
 			", has no idmapped mounts of overlay; 5.19 has"}

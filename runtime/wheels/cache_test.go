@@ -123,7 +123,8 @@ func TestCacheLimit(t *testing.T) {
 	now := time.Now()
 	for i, age := range []time.Duration{3 * time.Hour, time.Hour, 2 * time.Hour} {
 		old := filepath.Join(c.Dir, fmt.Sprint(i)+".whl")
-		if err := errors.Join(os.WriteFile(old, make([]byte, 20), 0o600), os.Chtimes(old, now, now.Add(-age))); err != nil {
+		if err := errors.Join(os.WriteFile(old, make([]byte, 20), 0o600),
+			os.Chtimes(old, now, now.Add(-age))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -356,7 +357,8 @@ func TestIndexFrom(t *testing.T) {
 		{"PIP_EXTRA_INDEX_URL", there, ""},
 		{"/home/u/.config/uv/uv.toml", "index-url = '" + there + "'", there},
 		{"/etc/uv/uv.toml", "[pip]\nindex-url = '" + there + "'", there},
-		{"/home/u/.config/uv/uv.toml", "[[index]]\nurl = 'https://other'\n[[index]]\nurl = '" + there + "'\ndefault = true",
+		{"/home/u/.config/uv/uv.toml", "[[index]]\nurl = 'https://other'\n[[index]]\nurl = '" + there +
+			"'\ndefault = true",
 			there},
 		{"/home/u/.config/uv/uv.toml", "[[index]]\nurl = 'https://other'", ""},
 		{"/home/u/.config/uv/uv.toml", "index-url = ", ""},

@@ -150,7 +150,8 @@ func readTar(t *testing.T, text []byte) unpacked {
 		if _, twice := got[name]; twice || !fs.ValidPath(name) || name != Root && !strings.HasPrefix(name, Root+"/") {
 			t.Errorf("the tar has %q", h.Name)
 		}
-		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir || h.Uid != 0 || h.Gid != 0 || !h.ModTime.Equal(Epoch) ||
+		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir || h.Uid != 0 || h.Gid != 0 ||
+			!h.ModTime.Equal(Epoch) ||
 			h.Mode != 0o644 && h.Mode != 0o755 {
 			t.Errorf("the tar has %+v", h)
 		}

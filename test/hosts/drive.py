@@ -106,13 +106,16 @@ class Trial:
             print(f"     seen: {str(seen)[:1500]}", flush=True)
 
 
-def main(host: str, prepare: Prepare) -> None:
-    """main runs the parts that are named, or all: a conversation, a cancelled one, and adopt.
+Part = Callable[[Trial, Prepare, pathlib.Path], None]
+
+
+def main(host: str, prepare: Prepare, **more: Part) -> None:
+    """main runs the parts that are named, or all: a conversation, a cancelled one, adopt, and the host's own.
 
     It exits with 1 if something did not hold.
     """
     trial = Trial(host)
-    parts = {"talk": talk, "cancel": cancel, "adopt": adopt}
+    parts = {"talk": talk, "cancel": cancel, "adopt": adopt, **more}
     with tempfile.TemporaryDirectory() as directory:
         for name in sys.argv[1:] or parts:
             parts[name](trial, prepare, pathlib.Path(directory) / name)

@@ -72,7 +72,7 @@ func TestProbeGoesOn(t *testing.T) {
 	}
 }
 
-// TestReadChallenge holds what is taken from a challenge, which is none that is longer than a scope
+// TestReadChallenge holds what is taken from a challenge, which is nothing longer than a scope
 // or an address is.
 func TestReadChallenge(t *testing.T) {
 	long := strings.Repeat("s", maxParameter)

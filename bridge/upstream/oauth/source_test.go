@@ -80,7 +80,7 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 			s := NewSource(store)
 			defer s.Close()
 			login()
-			ring.set(errors.New("locked"))
+			ring.err = errors.New("locked")
 			if tt.again {
 				login()
 			}
@@ -88,7 +88,7 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 				!strings.Contains(err.Error(), "locked; unlock it, and try again") {
 				t.Errorf("from a locked keyring: %v", err)
 			}
-			ring.set(nil)
+			ring.err = nil
 			if _, _, err := store.Get(srv); !errors.Is(err, tt.after) {
 				t.Errorf("after that there is %v, want %v", err, tt.after)
 			}

@@ -36,16 +36,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// keys is a keyring in memory.
+// keys is a keyring in memory. With an error it is locked.
 type keys struct {
-	mu  sync.Mutex
 	all map[string]string
 	err error
 }
 
 func (k *keys) Get(a string) (string, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	if s, ok := k.all[a]; ok {
 		return s, k.err
 	}
@@ -53,8 +50,6 @@ func (k *keys) Get(a string) (string, error) {
 }
 
 func (k *keys) Set(a, s string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	if k.err == nil {
 		k.all[a] = s
 	}
@@ -62,18 +57,10 @@ func (k *keys) Set(a, s string) error {
 }
 
 func (k *keys) Delete(a string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	if k.err == nil {
 		delete(k.all, a)
 	}
 	return k.err
-}
-
-func (k *keys) set(err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.err = err
 }
 
 func TestStore(t *testing.T) {

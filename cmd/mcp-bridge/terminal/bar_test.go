@@ -19,7 +19,8 @@ func TestBar(t *testing.T) {
 		t.Errorf("without a terminal: %q, want %q", got, want)
 	}
 	const clear = "\r\x1b[K"
-	want := clear + "[                        ]   0% fetch" + clear + "[============            ]  50% fetch" + clear +
+	want := clear + "[                        ]   0% fetch" + clear +
+		"[============            ]  50% fetch" + clear +
 		"[========================] 100% unpac" + clear
 	if got := show(38); got != want {
 		t.Errorf("on a terminal: %q, want %q", got, want)

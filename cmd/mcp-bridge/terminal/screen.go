@@ -102,7 +102,7 @@ func (s Screen) Entry(word, name string, columns int, v string) {
 
 // Table is rows of which the first is the header. Spare is the number, from 1, of a column that is
 // left out if not all fit; Word is that of a column whose words are painted; from Numbers on
-// columns are aligned to the right. 0 is none.
+// columns are aligned to the right. 0 means no column.
 type Table struct {
 	Rows                 [][]string
 	Spare, Word, Numbers int

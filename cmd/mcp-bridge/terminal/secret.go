@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"golang.org/x/term"
@@ -12,7 +13,8 @@ import (
 // typed.
 func ReadSecret(ctx context.Context, f *os.File) (line string, err error) {
 	var before *term.State
-	if err := control(f, func(fd int) { before, err = term.GetState(fd) }); err != nil || before == nil {
+	lost := control(f, func(fd int) { before, err = term.GetState(fd) })
+	if err = errors.Join(lost, err); err != nil {
 		return "", err
 	}
 	type answer struct {

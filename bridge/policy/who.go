@@ -1,0 +1,94 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Local is the principal of who may use the bridge's machine: over stdio there is no other.
+const Local = "local"
+
+// tables are the rules and limits of a file, for all principals.
+type tables struct {
+	rules  []rule
+	limits []limit
+}
+
+// principals are whom a table is about: those that one of the patterns fits, or all without one.
+type principals []half
+
+func (w principals) has(principal string) bool {
+	for _, pattern := range w {
+		if pattern.match(principal) {
+			return true
+		}
+	}
+	return len(w) == 0
+}
+
+// For returns the policy that holds for a principal, and a key that is the same for all who have
+// the same rules and limits.
+func (p *Policy) For(principal string) (theirs *Policy, key string) {
+	if p.file == nil {
+		return p, ""
+	}
+	out, has := *p, strings.Builder{}
+	out.rules, out.limits = nil, nil
+	note := func(is bool) bool {
+		has.WriteByte(map[bool]byte{true: '1', false: '0'}[is])
+		return is
+	}
+	for _, r := range p.file.rules {
+		if note(r.who.has(principal)) {
+			out.rules = append(out.rules, r)
+		}
+	}
+	for _, l := range p.file.limits {
+		if note(l.who.has(principal)) {
+			out.limits = append(out.limits, l)
+		}
+	}
+	return &out, has.String()
+}
+
+// parsePrincipal reads a pattern of names: * stands for any characters, ? for one, \ takes the next
+// one as it is.
+func parsePrincipal(text string) (half, error) {
+	switch {
+	case text == "":
+		return half{}, errors.New("a principal's name is not empty; leave the key out for all")
+	case len(text) > maxPattern:
+		return half{}, fmt.Errorf("the pattern is %d bytes long; at most %d are allowed", len(text), maxPattern)
+	case !utf8.ValidString(text):
+		return half{}, errors.New("the pattern is not UTF-8")
+	}
+	var name, expr strings.Builder
+	escaped, wild := false, false
+	for _, c := range text {
+		this := regexp.QuoteMeta(string(c))
+		switch {
+		case escaped:
+			escaped = false
+		case c == '\\':
+			escaped = true
+			continue
+		case c == '*':
+			this, wild = ".*", true
+		case c == '?':
+			this, wild = ".", true
+		}
+		name.WriteRune(c)
+		expr.WriteString(this)
+	}
+	if escaped {
+		return half{}, fmt.Errorf("pattern %q ends with a backslash that stands before nothing", text)
+	}
+	h := half{name: name.String()}
+	if wild {
+		h.wild = regexp.MustCompile(`(?s)^` + expr.String() + `$`)
+	}
+	return h, nil
+}

@@ -1,0 +1,94 @@
+package streamable
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// counts are what /metrics shows.
+type counts struct {
+	byClass [6]atomic.Int64 // requests that were answered, by the first digit of the status
+	begun   atomic.Int64    // sessions
+	streams atomic.Int64    // that GET has opened, now
+	kept    atomic.Int64    // bytes of events
+}
+
+func (c *counts) answered(status int) {
+	if status == 0 {
+		status = http.StatusOK
+	}
+	c.byClass[min(status/100, len(c.byClass)-1)].Add(1)
+}
+
+// keep counts bytes that are kept, unless they are too many.
+func (c *counts) keep(bytes int) bool {
+	if c.kept.Add(int64(bytes)) > maxKept {
+		c.kept.Add(-int64(bytes))
+		return false
+	}
+	return true
+}
+
+// countedWriter notes the status of an answer.
+type countedWriter struct {
+	http.ResponseWriter
+	status  int
+	bounded bool // the peer is given writeTimeout to read the beginning
+}
+
+func (w *countedWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+		if w.bounded {
+			_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *countedWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *countedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// serveMetrics writes the counts in Prometheus' text format.
+func (h *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if _, ok := h.admit(w, r); !ok {
+		return
+	}
+	h.mu.Lock()
+	sessions, calls, principals := len(h.sessions), h.calls, len(h.owners)
+	draining := 0
+	if h.draining {
+		draining = 1
+	}
+	h.mu.Unlock()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	for _, m := range []struct {
+		name, kind, help string
+		value            int64
+	}{
+		{"sessions", "gauge", "Sessions that are open.", int64(sessions)},
+		{"sessions_begun_total", "counter", "Sessions that have begun.", h.counts.begun.Load()},
+		{"requests_in_progress", "gauge", "Requests of MCP that are worked on.", int64(calls)},
+		{"streams", "gauge", "Streams that GET has opened.", h.counts.streams.Load()},
+		{"principals", "gauge", "Principals with a session or a request.", int64(principals)},
+		{"kept_bytes", "gauge", "Bytes of messages that are kept for later streams.", h.counts.kept.Load()},
+		{"draining", "gauge", "Whether no new calls are taken.", int64(draining)},
+	} {
+		fmt.Fprintf(w, "# HELP mcp_bridge_http_%s %s\n# TYPE mcp_bridge_http_%s %s\nmcp_bridge_http_%s %d\n",
+			m.name, m.help, m.name, m.kind, m.name, m.value)
+	}
+	const name = "mcp_bridge_http_responses_total"
+	fmt.Fprintf(w, "# HELP %s HTTP requests that were answered, by status.\n# TYPE %s counter\n", name, name)
+	for class := 2; class < len(h.counts.byClass); class++ {
+		fmt.Fprintf(w, "%s{status=\"%dxx\"} %d\n", name, class, h.counts.byClass[class].Load())
+	}
+}

@@ -1,0 +1,277 @@
+// Package streamable serves MCP over Streamable HTTP, both with sessions (2025-03-26 to 2025-11-25)
+// and without (2026-07-28). What a message means is decided by bridge/client, as over stdio; this
+// package finds who has sent it, which client it is of, and where the answer goes.
+//
+// It is written here because mcp-go's server lets a client of 2026-07-28 cancel another one's call,
+// loses progress, accepts each Origin, and bounds neither bodies nor what it keeps of streams.
+//
+// All that a peer does is bounded: headers, bodies, the time for both, what is sent and not read,
+// and the streams, sessions and requests of each principal.
+package streamable
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
+)
+
+const (
+	headerTimeout = 10 * time.Second // from the first byte of a connection, or of a request
+	bodyTimeout   = time.Minute
+	writeTimeout  = 30 * time.Second // for each chunk
+	keepAlive     = 2 * time.Minute  // of a connection without a request
+	maxHeaders    = 32 << 10         // bytes
+	ping          = 15 * time.Second // between comments on a stream that is quiet
+	quiet         = 2 * time.Second  // until a stream begins that has nothing to say yet
+
+	idleTimeout = 30 * time.Minute // of a session
+	keepTime    = 5 * time.Minute  // of what was sent on a stream, from its end on
+	drainTime   = 25 * time.Second // for calls that run when the server is told to end
+
+	maxSessions  = 8192     // of all principals
+	maxOwned     = 1024     // sessions of a principal, of which the longest idle one makes room
+	maxInFlight  = 1024     // requests of a principal that aren't answered
+	maxStreams   = 2048     // and those that are answered with a stream apart from calls
+	maxKept      = 64 << 20 // bytes kept of all streams
+	maxKeptOwned = 8 << 20  // and of those of a session
+	maxOver      = 16       // streams of a session that are kept though they are over
+)
+
+// Path is where MCP is served.
+const Path = "/mcp"
+
+// Config is what a Handler is made of.
+type Config struct {
+	Clients *client.Clients // required
+
+	// Hosts and Origins are whose requests are answered, by their headers: hosts with or without a
+	// port, and whole origins. An Origin that is the Host's own needs no entry.
+	Hosts, Origins []string
+
+	// Authenticate returns to whom a request belongs. It is called before the body is read. Its error
+	// is a *Refusal, or one that is logged and answered with 500. Nil: all belong to client.Local.
+	Authenticate func(*http.Request) (principal string, err error)
+
+	// WellKnown answers requests below /.well-known/, without authentication; nil for none.
+	WellKnown http.Handler
+
+	Metrics bool         // whether /metrics is served, without authentication
+	Log     *slog.Logger // nil means silence
+}
+
+// A Refusal is how a request is answered that isn't let in.
+type Refusal struct {
+	Status          int
+	WWWAuthenticate string // the header; empty for none
+	Message         string
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+var (
+	errEnding  = errors.New("the bridge is ending")
+	errBarred  = errors.New("the client's token isn't taken any more")
+	errDeleted = errors.New("the client has ended its session")
+	errIdle    = errors.New("the session was not used for " + idleTimeout.String())
+	errRefused = errors.New("initialize was refused")
+	errRoom    = errors.New("the session was the longest idle one, and made room for another")
+)
+
+// A Handler answers HTTP requests. It is safe for concurrent use. Close must be called.
+type Handler struct {
+	cfg    Config
+	mux    *http.ServeMux
+	ctx    context.Context // of all clients
+	cancel context.CancelCauseFunc
+	counts counts
+	ends   sync.WaitGroup // one for each session that isn't gone
+
+	mu       sync.Mutex
+	draining bool
+	calls    int                 // requests under way, without subscriptions
+	drained  chan struct{}       // closed when there are none any more while draining
+	sessions map[string]*session // by id
+	owners   map[string]*owner   // by principal
+}
+
+// An owner is what there is of a principal now.
+type owner struct {
+	sessions int
+	inFlight int
+	streams  int
+	shared   *session // of its clients that have no sessions; nil for none
+}
+
+// New returns a Handler.
+func New(cfg Config) *Handler {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Handler{
+		cfg: cfg, mux: http.NewServeMux(), drained: make(chan struct{}),
+		sessions: map[string]*session{}, owners: map[string]*owner{},
+	}
+	h.ctx, h.cancel = context.WithCancelCause(context.Background())
+	h.mux.HandleFunc(Path, h.serveMCP)
+	h.mux.HandleFunc("/healthz", h.serveHealth)
+	if cfg.WellKnown != nil {
+		h.mux.Handle("/.well-known/", cfg.WellKnown)
+	}
+	if cfg.Metrics {
+		h.mux.HandleFunc("/metrics", h.serveMetrics)
+	}
+	return h
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	counted := &countedWriter{ResponseWriter: w, bounded: r.ProtoMajor == 1}
+	defer func() { h.counts.answered(counted.status) }()
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	if r.URL.Path == "/healthz" { // which an orchestrator asks by an address of its own
+		h.serveHealth(counted, r)
+		return
+	}
+	if why := h.foreign(r); why != "" {
+		refuse(counted, http.StatusForbidden, why)
+		return
+	}
+	h.mux.ServeHTTP(counted, r)
+}
+
+// serveHealth says whether new calls are taken.
+func (h *Handler) serveHealth(w http.ResponseWriter, _ *http.Request) {
+	if h.isDraining() {
+		refuse(w, http.StatusServiceUnavailable, "draining: calls that run are finished, and no others are taken")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// serveMCP answers the one endpoint of MCP.
+func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
+	h.shareWith(w, r)
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	principal, ok := h.admit(w, r)
+	if !ok {
+		return
+	}
+	if !h.enter(principal, r.Method) {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusTooManyRequests,
+			"too many requests of yours are not answered yet: send this one again when one of them has ended")
+		return
+	}
+	defer h.leave(principal, r.Method)
+	switch {
+	case r.Method == http.MethodPost:
+		h.post(w, r, principal)
+	case modern(r.Header.Get(headerVersion)):
+		notAllowed(w, http.MethodPost)
+	case r.Method == http.MethodGet:
+		h.get(w, r, principal)
+	case r.Method == http.MethodDelete:
+		h.delete(w, r, principal)
+	default:
+		notAllowed(w, "POST, GET, DELETE")
+	}
+}
+
+func notAllowed(w http.ResponseWriter, allowed string) {
+	w.Header().Set("Allow", allowed)
+	refuse(w, http.StatusMethodNotAllowed, "this method is not of the protocol; there are "+allowed)
+}
+
+// admit returns to whom a request belongs, or answers it.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
+	if h.cfg.Authenticate == nil {
+		return client.Local, true
+	}
+	principal, err := h.cfg.Authenticate(r)
+	if err == nil {
+		return principal, true
+	}
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		h.cfg.Log.Error("who sends a request could not be found out", "err", err)
+		refusal = &Refusal{Status: http.StatusInternalServerError, Message: "who you are could not be found out"}
+	}
+	if refusal.WWWAuthenticate != "" {
+		w.Header().Set("WWW-Authenticate", refusal.WWWAuthenticate)
+	}
+	refuse(w, refusal.Status, refusal.Message)
+	return "", false
+}
+
+// barred returns what says why a request that was let in wouldn't be any more: its token was
+// revoked or has expired. That this can't be found out now is no reason.
+func (h *Handler) barred(r *http.Request, principal string) func() error {
+	if h.cfg.Authenticate == nil {
+		return nil
+	}
+	return func() error {
+		who, err := h.cfg.Authenticate(r)
+		var refusal *Refusal
+		switch {
+		case err == nil && who != principal:
+			return errBarred
+		case errors.As(err, &refusal) && refusal.Status == http.StatusUnauthorized:
+			return errBarred
+		}
+		return nil
+	}
+}
+
+// enter counts one more request of a principal, unless it has too many.
+func (h *Handler) enter(principal, method string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count, most := h.owner(principal).count(method)
+	if *count >= most {
+		return false
+	}
+	*count++
+	return true
+}
+
+func (h *Handler) leave(principal, method string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count, _ := h.owner(principal).count(method)
+	*count--
+	h.forget(principal)
+}
+
+// count returns where requests of a method are counted, and how many there may be. Streams, of
+// which each session has one, leave room for calls.
+func (o *owner) count(method string) (count *int, most int) {
+	if method == http.MethodGet {
+		return &o.streams, maxStreams
+	}
+	return &o.inFlight, maxInFlight
+}
+
+// owner returns what there is of a principal. It is called with mu held, as is forget.
+func (h *Handler) owner(principal string) *owner {
+	o := h.owners[principal]
+	if o == nil {
+		o = &owner{}
+		h.owners[principal] = o
+	}
+	return o
+}
+
+func (h *Handler) forget(principal string) {
+	if o := h.owners[principal]; o != nil && o.sessions == 0 && o.inFlight == 0 && o.streams == 0 && o.shared == nil {
+		delete(h.owners, principal)
+	}
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// TestListener: which flags go together, and which addresses are listened to.
+func TestListener(t *testing.T) {
+	for _, tc := range []struct {
+		flags         string
+		authenticated bool
+		want          string // of the error
+	}{
+		{flags: ""},
+		{flags: "--tls-cert=x", want: "--tls-cert is for HTTP"},
+		{flags: "--behind-proxy", want: "--behind-proxy is for HTTP"},
+		{flags: "--metrics", want: "--metrics is for HTTP"},
+		{flags: "--http=7878", want: "must be an address with a port"},
+		{flags: "--http=127.0.0.1:7878"},
+		{flags: "--http=127.9.9.9:7878"},
+		{flags: "--http=[::1]:7878"},
+		{flags: "--http=localhost:7878"},
+		{flags: "--http=127.0.0.1:7878 --tls-cert=x", want: "give both"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=app.example", want: "must be a scheme and a host"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example/x", want: "must be a scheme and a host"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example"},
+		{flags: "--http=:7878", want: "all who do could run code"},
+		{flags: "--http=0.0.0.0:7878", want: "all who do could run code"},
+		{flags: "--http=[::]:7878", want: "all who do could run code"},
+		{flags: "--http=192.0.2.1:7878", want: "all who do could run code"},
+		{flags: "--http=bridge.example:7878", want: "all who do could run code"},
+		{flags: "--http=:7878 --tls-cert=x --tls-key=y", want: "all who do could run code"},
+		{flags: "--http=:7878", authenticated: true, want: "unencrypted"},
+		{flags: "--http=:7878 --tls-cert=x --tls-key=y", authenticated: true},
+		{flags: "--http=:7878 --behind-proxy", authenticated: true},
+		{flags: "--http=:7878 --behind-proxy", want: "all who do could run code"},
+		{flags: "--http=127.0.0.1:7878 --behind-proxy", want: "lets others in"},
+		{flags: "--http=127.0.0.1:7878 --behind-proxy", authenticated: true},
+	} {
+		var l listener
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		l.addFlags(f)
+		must(t, f.Parse(strings.Fields(tc.flags)))
+		err := l.check(f)
+		if err == nil && l.addr != "" {
+			err = l.checkExposed(tc.authenticated)
+		}
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.flags, err, tc.want)
+		}
+	}
+}
+
+// visitor is a client of a bridge that listens.
+type visitor struct {
+	t       *testing.T
+	url     string
+	session string
+	process *os.Process
+	ended   chan error
+}
+
+// visit starts a bridge that listens, and begins a session.
+func visit(t *testing.T, servers map[string]entry, args ...string) *visitor {
+	t.Helper()
+	cmd := command(t, servers, append([]string{"serve", "--http", "127.0.0.1:0"}, args...)...)
+	stderr, err := cmd.StderrPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	v := &visitor{t: t, process: cmd.Process, ended: make(chan error, 1)}
+	lines := bufio.NewScanner(stderr)
+	var said strings.Builder
+	for v.url == "" && lines.Scan() {
+		fmt.Fprintln(&said, lines.Text())
+		_, v.url, _ = strings.Cut(lines.Text(), "msg=listening url=")
+	}
+	go func() {
+		for lines.Scan() {
+		}
+		v.ended <- cmd.Wait()
+	}()
+	t.Cleanup(v.end)
+	if v.url == "" {
+		t.Fatalf("it doesn't listen:\n%s", said.String())
+	}
+	_, header := v.post("initialize", map[string]any{"protocolVersion": "2025-11-25",
+		"capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "0"}})
+	v.session = header.Get("Mcp-Session-Id")
+	return v
+}
+
+// end has the bridge end, and waits for it.
+func (v *visitor) end() {
+	if v.process == nil {
+		return
+	}
+	_ = v.process.Signal(syscall.SIGTERM)
+	v.process = nil
+	if err := <-v.ended; err != nil {
+		v.t.Errorf("the bridge ended with %v", err)
+	}
+}
+
+// post sends a request, and returns the answer.
+func (v *visitor) post(method string, params any) (answer message, header http.Header) {
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	must(v.t, err)
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, v.url, bytes.NewReader(body))
+	must(v.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	if v.session != "" {
+		r.Header.Set("Mcp-Session-Id", v.session)
+	}
+	response, err := http.DefaultClient.Do(r)
+	must(v.t, err)
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	must(v.t, err)
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimPrefix(line, "data: ")
+		if strings.HasPrefix(line, "{") {
+			must(v.t, json.Unmarshal([]byte(line), &answer))
+		}
+	}
+	return answer, response.Header
+}
+
+// get returns what is at a path.
+func (v *visitor) get(path string) string {
+	r, err := http.Get(strings.TrimSuffix(v.url, "/mcp") + path)
+	must(v.t, err)
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	must(v.t, err)
+	return string(body)
+}
+
+// python runs code and returns the result.
+func (v *visitor) python(code string) string {
+	answer, _ := v.post("tools/call",
+		map[string]any{"name": "run_python", "arguments": map[string]any{"code": code}})
+	return string(answer.Result)
+}
+
+// TestListen: what is shown to a host over stdio is shown over HTTP. Only what MCP_BRIDGE_CONFIG
+// lists is used of the user's servers.
+func TestListen(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", home+"/.config")
+	must(t, os.MkdirAll(home+"/.cursor", 0o700))
+	cursors := []byte(`{"mcpServers":{"of-cursor":{"command":"true"}}}`)
+	must(t, os.WriteFile(home+"/.cursor/mcp.json", cursors, 0o600))
+	v := visit(t, map[string]entry{"listed": shop(t)}, "--metrics")
+	answer, _ := v.post("tools/list", map[string]any{})
+	tools := string(answer.Result)
+	if !strings.Contains(tools, "listed") || strings.Contains(tools, "of-cursor") {
+		t.Errorf("got %s", tools)
+	}
+	for path, want := range map[string]string{"/healthz": "ok", "/metrics": "mcp_bridge_http_sessions 1\n"} {
+		if got := v.get(path); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	v.end()
+}
+
+// TestListenOnEngine: code runs for a client over HTTP, and a bridge that is told to end finishes
+// it first.
+func TestListenOnEngine(t *testing.T) {
+	anyEngine(t)
+	v := visit(t, map[string]entry{"shop": shop(t)}, "--metrics")
+	if got := v.python("print(mcp_shop.add(a=40, b=2)['sum'])"); !strings.Contains(got, `"42`) {
+		t.Fatalf("got %s", got)
+	}
+	began := make(chan string, 1)
+	go func() { began <- v.python("import time; time.sleep(3); print('to the end')") }()
+	within(t, "it runs", func() bool {
+		return strings.Contains(v.get("/metrics"), "mcp_bridge_http_requests_in_progress 1\n")
+	})
+	v.end()
+	if got := <-began; !strings.Contains(got, "to the end") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestListenKilled: of a bridge that is killed under load nothing is left, and the next one tells
+// its clients to begin another session.
+func TestListenKilled(t *testing.T) {
+	anyEngine(t)
+	v := visit(t, nil, "--metrics")
+	for id := range 2 {
+		go func() { // which gets no answer
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python",`+
+				`"arguments":{"code":"while True: pass"}}}`, id)
+			r, err := http.NewRequest(http.MethodPost, v.url, strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Mcp-Session-Id", v.session)
+			if response, err := http.DefaultClient.Do(r); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		}()
+	}
+	bridge := v.process
+	within(t, "both run", func() bool {
+		return strings.Contains(v.get("/metrics"), "mcp_bridge_http_requests_in_progress 2\n") &&
+			len(containersOf(t, []int{bridge.Pid})) >= 2
+	})
+	must(t, bridge.Kill())
+	v.process = nil
+	<-v.ended
+	withinTime(t, 30*time.Second, "no container is left", func() bool {
+		return len(containersOf(t, []int{bridge.Pid})) == 0
+	})
+	next := visit(t, nil)
+	next.session = v.session
+	if answer, _ := next.post("tools/list", map[string]any{}); answer.Error == nil ||
+		!strings.Contains(answer.Error.Message, "initialize") {
+		t.Errorf("an old session is answered with %+v", answer)
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+)
+
+// policyEvery is the time between two looks at the policy's file.
+const policyEvery = time.Second
+
+// followPolicy has the bridge go by what the file of the policy holds, as it changes, until ctx
+// ends. What can't be used, or code may have written, is logged once; the policy of before holds
+// on, until the file is right or the user has approved it.
+func (p *parts) followPolicy(ctx context.Context) {
+	path := p.cfg.Policy
+	if path == "" {
+		return
+	}
+	path = filepath.Clean(path)
+	tick := time.NewTicker(policyEvery)
+	defer tick.Stop()
+	seen, settled, said := stateOf{}, false, ""
+	if p.broken != nil { // that was said
+		said = p.broken.Error()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := fileState(path)
+		if settled && now == seen {
+			continue
+		}
+		seen = now
+		found, err := policy.Read(path)
+		if err == nil && !p.approvals.Trusts(path, found.Text()) {
+			p.approvals.Reach() // for the command that approves it
+			err = &approvals.UntrustedError{Path: path}
+		}
+		if settled = err == nil; !settled {
+			if said != err.Error() {
+				p.log.Error("the policy's file has changed and can't be used; what it held before counts", "err", err)
+			}
+			said = err.Error()
+			continue
+		}
+		said = ""
+		p.takePolicy(found)
+	}
+}
+
+// takePolicy has the bridge go by a policy, unless it does so already.
+func (p *parts) takePolicy(found *policy.Policy) {
+	p.changes.Lock()
+	defer p.changes.Unlock()
+	if p.broken == nil && slices.Equal(found.Text(), p.policy.Text()) {
+		return
+	}
+	p.policy, p.broken = found, nil
+	p.bridge.UpdatePolicy(found)
+	rules, limits := found.Size()
+	p.log.Info("the policy has changed", "file", found.Path(), "rules", rules, "limits", limits)
+	p.warnOfPolicy()
+}
+
+// stateOf is what a file that changes has another of.
+type stateOf struct {
+	modified time.Time
+	size     int64
+	mode     os.FileMode
+}
+
+// fileState returns the state of a file; the zero value if it isn't there.
+func fileState(path string) stateOf {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stateOf{}
+	}
+	return stateOf{info.ModTime(), info.Size(), info.Mode()}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
+)
+
+func tokenCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make and revoke the tokens by which clients of serve --http say who they are",
+		Long: "Make and revoke the tokens by which clients of serve --http say who they are.\n" +
+			"Of each only a hash is kept, in the file that MCP_BRIDGE_HTTP_TOKENS names. Bridges that serve\n" +
+			"read it again when it changes: docs/http.md.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	add := &cobra.Command{
+		Use: "add NAME", Short: "Make a token, and show it this once",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withTokens(func(t *identity.Tokens) error { return a.tokenAdd(t, args[0]) })
+		},
+	}
+	var asJSON bool
+	list := &cobra.Command{
+		Use: "list", Short: "Show who has a token, and since when",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return withTokens(func(t *identity.Tokens) error { return a.tokenList(t, asJSON) })
+		},
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	revoke := &cobra.Command{
+		Use: "revoke NAME", Short: "Have a token be good for nothing any more",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTokens,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withTokens(func(t *identity.Tokens) error { return a.tokenRevoke(t, args[0]) })
+		},
+	}
+	cmd.AddCommand(add, list, revoke)
+	return cmd
+}
+
+// withTokens does something with the tokens that are configured.
+func withTokens(do func(*identity.Tokens) error) error {
+	cfg, err := readConfig()
+	if err != nil {
+		return err
+	}
+	tokens := cfg.tokens(nil)
+	if tokens == nil {
+		return errNoPlace
+	}
+	return do(tokens)
+}
+
+// completeTokens completes the name of a token.
+func completeTokens(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		_ = withTokens(func(t *identity.Tokens) error {
+			all, err := t.List()
+			for _, token := range all {
+				names = append(names, token.Name)
+			}
+			return err
+		})
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) tokenAdd(t *identity.Tokens, name string) error {
+	token, err := t.Add(name)
+	var bad *identity.NameError
+	switch {
+	case errors.Is(err, identity.ErrExists):
+		return usageError{fmt.Errorf("%s has a token; to have another one made, first: mcp-bridge token revoke %s",
+			name, name)}
+	case errors.As(err, &bad):
+		return usageError{err}
+	case err != nil:
+		return err
+	}
+	a.say(fmt.Sprintf("the token of %s, which isn't shown again; a client sends it as Authorization: Bearer TOKEN",
+		name))
+	fmt.Fprintln(a.stdout, token)
+	return nil
+}
+
+// tokenJSON is what a program is told of a token.
+type tokenJSON struct {
+	Name  string `json:"name"`
+	Since string `json:"since,omitempty"`
+}
+
+func (a *app) tokenList(t *identity.Tokens, asJSON bool) error {
+	known, err := t.List()
+	if err != nil {
+		return err
+	}
+	all := []tokenJSON{}
+	rows := [][]string{{"NAME", "SINCE"}}
+	for _, token := range known {
+		all = append(all, tokenJSON{token.Name, token.Since})
+		rows = append(rows, []string{token.Name, cmp.Or(token.Since, "-")})
+	}
+	switch {
+	case asJSON:
+		return printJSON(a.stdout, all)
+	case len(all) == 0:
+		fmt.Fprintln(a.stdout, "there are no tokens; to make one: mcp-bridge token add NAME")
+		return nil
+	}
+	a.stdout.Screen().Table(terminal.Table{Rows: rows})
+	return nil
+}
+
+func (a *app) tokenRevoke(t *identity.Tokens, name string) error {
+	switch err := t.Revoke(name); {
+	case errors.Is(err, identity.ErrNoToken):
+		return usageError{fmt.Errorf("there is no token %q; mcp-bridge token list shows them", name)}
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(a.stdout, "revoked the token of %s: no request with it is answered from now on\n", name)
+	return nil
+}
