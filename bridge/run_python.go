@@ -189,8 +189,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 		return output.Refused(id, output.StatusInvalid, err)
 	case errors.As(err, new(*sandboxes.GoneError)):
 		return output.Refused(id, output.StatusInvalid, goneToCode(err))
-	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandboxes.FullError)),
-		errors.As(err, new(*sandbox.RoomError)):
+	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandboxes.FullError)):
 		return output.Refused(id, output.StatusBusy, fmt.Errorf("%w. Nothing was run; call again later", err))
 	case errors.As(err, new(*sandbox.QueueError)):
 		return output.Refused(id, output.StatusBusy, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -56,6 +57,7 @@ type QueueError struct {
 	Running, Waiting int // when the run gave up, itself not counted
 	Preparing        int // of those that run
 	Share            int // of those that run, where they are as many as the caller may have; else 0
+	Kept             int // guests that last, where they have containers that the run could have; else 0
 	Waited           time.Duration
 	Full             bool // there was no room to wait in
 
@@ -69,6 +71,10 @@ func (e *QueueError) Error() string {
 	}
 	if e.Share > 0 {
 		preparing += fmt.Sprintf(", %d of them yours, which is the most that one user may have,", e.Share)
+	}
+	if e.Kept > 0 {
+		preparing = strings.TrimSuffix(preparing, ",") +
+			fmt.Sprintf(", sandboxes that last have %d containers,", e.Kept)
 	}
 	state := fmt.Sprintf("%d calls are under way (MCP_BRIDGE_MAX_CONCURRENT)%s and %d more wait", e.Running,
 		preparing, e.Waiting)
@@ -229,6 +235,9 @@ func (a *admission) displace(newcomer *ticket) bool {
 // queueError returns how things are, for a run that isn't admitted. It is called with mu held.
 func (a *admission) queueError(t *ticket) *QueueError {
 	e := &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing}
+	if a.runs < a.maxRuns && a.containers >= a.maxContainers && !t.own {
+		e.Kept = a.kept
+	}
 	if own := a.running[t.principal]; t.principal != "" && own >= a.share(t.principal) {
 		e.Share = own
 	}
@@ -276,22 +285,11 @@ func (a *admission) lend(t *ticket) bool {
 	return true
 }
 
-// keepOne counts one more guest that lasts, and reports whether that leaves room for runs.
-func (a *admission) keepOne() bool {
+// keeps counts guests that last, for what is said of the queue.
+func (a *admission) keeps(more int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.kept+1 >= a.maxContainers {
-		return false
-	}
-	a.kept++
-	return true
-}
-
-// keepLess ends what keepOne has begun.
-func (a *admission) keepLess() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.kept--
+	a.kept += more
 }
 
 // wait returns when the run is admitted, ctx has ended or the patience is used up.

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -60,13 +59,15 @@ type Kept struct {
 	req     KeepRequest
 	guest   *guest
 
-	turn  chan struct{} // full while a call is under way; those that wait have it in their order
+	turn  chan struct{} // full from a call's turn to its end; those that wait have it in their order
 	calls int           // for the holder of turn
-	pings int64         // for the holder of turn
 
-	ended chan struct{} // closed when reason is set
-	once  sync.Once
-	why   string // why there are no more calls; set before ended is closed
+	link  chan struct{} // full while somebody talks with the guest; a call takes it once it is admitted
+	pings int64         // for the holder of link
+
+	life context.Context // ends when there are no more calls; the cause is an *EndedError
+	over context.CancelCauseFunc
+	once sync.Once
 }
 
 // EndedError is why a Kept takes no more calls.
@@ -74,17 +75,9 @@ type EndedError struct{ Reason string }
 
 func (e *EndedError) Error() string { return "the sandbox has ended: " + e.Reason }
 
-// A RoomError says that no further guest can be kept, since that would leave no container for runs.
-type RoomError struct{ Containers int }
-
-func (e *RoomError) Error() string {
-	return fmt.Sprintf("there is no room for another sandbox: %d containers may be alive at a time, and one is left "+
-		"for calls without a sandbox", e.Containers)
-}
-
 // Keep takes a place in the queue like a run, and returns a guest that lasts: until Close, its
 // MaxAge, or a call that it didn't survive. ctx bounds the start, not the guest. Errors are those
-// of Run, and *RoomError.
+// of Run.
 func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) {
 	if r.MaxAge <= 0 {
 		return nil, errors.New("sandbox: a guest that lasts must have an age")
@@ -97,17 +90,14 @@ func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) {
 		req.Queued()
 		return nil, err
 	}
-	if !s.admission.keepOne() {
-		req.Queued()
-		s.runs.Done()
-		return nil, &RoomError{s.cfg.MaxContainers}
-	}
-	k := &Kept{sandbox: s, req: r, turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	k := &Kept{sandbox: s, req: r, turn: make(chan struct{}, 1), link: make(chan struct{}, 1)}
+	k.life, k.over = context.WithCancelCause(context.Background())
 	n := newSession(s, req, nil)
 	n.kept = k
 	var started error
 	_, err := n.admitted(ctx, func() (Result, error) {
-		if started = k.start(ctx, n); errors.As(started, new(*runtime.ImageError)) || isGone(started) {
+		if started = k.start(ctx, n); n.prepared && !n.machine.lacks(started) &&
+			(errors.As(started, new(*runtime.ImageError)) || isGone(started)) {
 			if started = n.rejoin(ctx); started == nil {
 				started = k.start(ctx, n)
 			}
@@ -121,10 +111,10 @@ func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) {
 		if k.guest != nil {
 			k.guest.discard()
 		}
-		s.admission.keepLess()
 		s.runs.Done()
 		return nil, err
 	}
+	s.admission.keeps(1)
 	go k.watch()
 	return k, nil
 }
@@ -171,17 +161,17 @@ func (k *Kept) watch() {
 			case k.turn <- struct{}{}: // a call under way knows better why
 				k.fail()
 				k.leave()
-			case <-k.ended:
+			case <-k.life.Done():
 			}
 			return
-		case <-k.ended:
+		case <-k.life.Done():
 			return
 		case <-tick.C:
 		}
 		select {
-		case k.turn <- struct{}{}: // or a call is under way, which pings by itself
+		case k.link <- struct{}{}: // or a call is being answered, which pings by itself
 			ok := k.pong()
-			<-k.turn
+			<-k.link
 			if !ok {
 				k.fail()
 				return
@@ -191,7 +181,7 @@ func (k *Kept) watch() {
 	}
 }
 
-// pong reports whether the guest answers a ping. The caller holds the turn.
+// pong reports whether the guest answers a ping. The caller holds the link.
 func (k *Kept) pong() bool {
 	g := k.guest
 	late := time.AfterFunc(keptPong, func() { g.cut(errNoPong) })
@@ -233,26 +223,24 @@ func (k *Kept) fail() {
 // end takes no more calls, and ends the guest in the background. The first reason counts.
 func (k *Kept) end(why string) {
 	k.once.Do(func() {
-		k.why = why
-		close(k.ended)
+		k.over(&EndedError{why})
 		k.guest.discard()
-		k.sandbox.admission.keepLess()
+		k.sandbox.admission.keeps(-1)
 		k.sandbox.runs.Done()
 	})
 }
 
 // Ended reports why the guest takes no more calls, if that is so.
 func (k *Kept) Ended() (reason string, ok bool) {
-	select {
-	case <-k.ended:
-		return k.why, true
-	default:
-		return "", false
+	var e *EndedError
+	if errors.As(context.Cause(k.life), &e) {
+		return e.Reason, true
 	}
+	return "", false
 }
 
 // Done is closed when the guest takes no more calls.
-func (k *Kept) Done() <-chan struct{} { return k.ended }
+func (k *Kept) Done() <-chan struct{} { return k.life.Done() }
 
 // Close ends the guest, and a call under way in it.
 func (k *Kept) Close() error {

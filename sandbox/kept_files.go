@@ -183,7 +183,7 @@ func (k *Kept) ask(ctx context.Context, r Request,
 	n := newSession(s, r, noCalls{})
 	n.kept, n.machine, n.data = k, k.guest.machine, &received{}
 	n.ticket.own = true
-	res, err := n.admitted(ctx, func() (Result, error) {
+	res, err := k.admitted(ctx, n, func() (Result, error) {
 		o := s.options(r, n.machine.facts)
 		o.Variables, o.Running = k.req.Variables, k.req.Running
 		line, err := entrypoint.Line(frame(n.req.ID, o), entrypoint.MaxFrame)
@@ -191,10 +191,7 @@ func (k *Kept) ask(ctx context.Context, r Request,
 			return Result{}, fmt.Errorf("it can't be sent to the container: %w", err)
 		}
 		n.begin = time.Now()
-		return k.talk(ctx, n, func(ctx context.Context) error {
-			n.start(ctx, time.Time{}, line)
-			return nil
-		})
+		return k.talk(ctx, n, line)
 	})
 	if err == nil && res.Kept == nil { // it was cancelled before it began
 		err = context.Cause(ctx)

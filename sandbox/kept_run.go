@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -35,7 +36,7 @@ func (k *Kept) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	n := newSession(s, r, h)
 	n.kept, n.machine = k, k.guest.machine
 	n.ticket.own = true
-	res, err := n.admitted(ctx, func() (Result, error) { return k.run(ctx, n) })
+	res, err := k.admitted(ctx, n, func() (Result, error) { return k.run(ctx, n) })
 	res.Took.Queued, res.Took.Prepared, res.Took.Total = n.queued, n.preparing, time.Since(begin)
 	if err != nil {
 		return Result{Took: res.Took}, err
@@ -52,25 +53,46 @@ func (k *Kept) enter(ctx context.Context) error {
 	if why, ok := k.Ended(); ok {
 		return &EndedError{why}
 	}
-	select {
-	case k.turn <- struct{}{}:
-	case <-k.ended:
-		return &EndedError{k.why}
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	if why, ok := k.Ended(); ok {
-		k.leave()
-		return &EndedError{why}
-	}
-	return nil
+	return k.take(ctx, k.turn)
 }
 
 func (k *Kept) leave() { <-k.turn }
 
+// take fills turn or link, unless ctx or the guest has ended.
+func (k *Kept) take(ctx context.Context, what chan struct{}) error {
+	select {
+	case what <- struct{}{}:
+	case <-k.life.Done():
+		return context.Cause(k.life)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if k.life.Err() != nil {
+		<-what
+		return context.Cause(k.life)
+	}
+	return nil
+}
+
+// admitted calls do once the call is admitted. The guest may end while it waits for that.
+func (k *Kept) admitted(ctx context.Context, n *session, do func() (Result, error)) (Result, error) {
+	wait, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(k.life, func() { cancel(context.Cause(k.life)) })
+	defer stop()
+	began := false
+	res, err := n.admitted(wait, func() (Result, error) {
+		began = true
+		return do()
+	})
+	if !began && ctx.Err() == nil && k.life.Err() != nil {
+		return Result{}, context.Cause(k.life)
+	}
+	return res, err
+}
+
 // run plays the host's part of one call.
 func (k *Kept) run(caller context.Context, n *session) (Result, error) {
-	g := k.guest
 	n.begin = time.Now()
 	order, err := n.order()
 	if err != nil {
@@ -80,26 +102,24 @@ func (k *Kept) run(caller context.Context, n *session) (Result, error) {
 		if n.inputs, err = n.req.Files(); err != nil {
 			return Result{}, err
 		}
-		if size := inputBytes(n.inputs); size > MaxInputs {
-			return Result{}, fmt.Errorf("the files are %d bytes long; at most %d can be copied", size, MaxInputs)
+		// A part of one that can't be read would stay for the next call.
+		if n.inputs, err = held(n.inputs); err != nil {
+			return Result{}, err
 		}
 	}
-	return k.talk(caller, n, func(ctx context.Context) error {
-		if err := n.sendFiles(g); err != nil {
-			return err
-		}
-		if n.req.Began != nil {
-			n.req.Began(true)
-		}
-		k.calls++
-		n.start(ctx, time.Time{}, order)
-		return nil
-	})
+	return k.talk(caller, n, order)
 }
 
-// talk sends what begin does, and plays the host's part until the guest has said done, or has
-// ended.
-func (k *Kept) talk(caller context.Context, n *session, begin func(context.Context) error) (Result, error) {
+// talk sends an order, and plays the host's part until the guest has said done, or has ended.
+func (k *Kept) talk(caller context.Context, n *session, order []byte) (Result, error) {
+	if err := k.take(caller, k.link); err != nil {
+		if caller.Err() != nil {
+			return notBegun(n.req.ID), nil
+		}
+		return Result{}, err
+	}
+	unlink := sync.OnceFunc(func() { <-k.link })
+	defer unlink()
 	g := k.guest
 	n.stdin, n.calls.stdin = g.stdin, g.stdin
 	n.cancel = func(cause error) {
@@ -109,8 +129,10 @@ func (k *Kept) talk(caller context.Context, n *session, begin func(context.Conte
 			g.cut(cause)
 		}
 	}
-	n.abandon = func(error) { // the code isn't sent any more, or killed as soon as it is
-		n.unsentFrame(g.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
+	n.abandon = func(error) { // the order isn't sent, unless files were: then it isn't run
+		if len(n.inputs) > 0 {
+			n.unsentFrame(g.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
+		}
 	}
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
@@ -118,20 +140,22 @@ func (k *Kept) talk(caller context.Context, n *session, begin func(context.Conte
 	defer stopped()
 	n.unfiltered, n.note = !g.hello.Seccomp, n.short(g.hello.Note)
 	defer n.files.release()
-	if err := begin(ctx); err != nil {
-		n.mu.Lock()
-		n.over = true
-		n.mu.Unlock()
-		return Result{}, err
+	if caller.Err() != nil || !k.begin(ctx, n, order) {
+		n.stopClock()
+		return notBegun(n.req.ID), nil
 	}
 	n.readFrames(ctx, g.frames)
 	n.ended = time.Now()
 	n.stopClock()
 	var e ending
-	if n.done == nil {
+	switch {
+	case n.done == nil, lost(n.done) && !n.told(): // the engine may know more
 		g.end()
 		e = ending{context.Cause(g.life), g.exit, g.err}
-	} else if wait(n.done).Exited && n.req.Environment != nil {
+	default:
+		unlink() // tool calls may take long to end, and the guest has to be pinged meanwhile
+	}
+	if n.done != nil && wait(n.done).Exited && n.req.Environment != nil {
 		k.sandbox.pool.learn(n.req.Environment, n.done.Imported)
 	}
 	over(errOver)
@@ -151,6 +175,32 @@ func (k *Kept) talk(caller context.Context, n *session, begin func(context.Conte
 	return res, nil
 }
 
+// begin sends the files and the order, and reports whether it did: a call that was cancelled before
+// isn't begun.
+func (k *Kept) begin(ctx context.Context, n *session, order []byte) bool {
+	if n.isStopped() {
+		return false
+	}
+	if err := n.sendFiles(k.guest); err != nil { // they are held, so it isn't the reading
+		n.unsentFrame(err)
+	}
+	if !n.start(ctx, time.Time{}, order) {
+		return false
+	}
+	if n.data == nil { // it is a run
+		k.calls++
+		if n.req.Began != nil {
+			n.req.Began(true)
+		}
+	}
+	return true
+}
+
+// lost reports whether the guest says that it is about to end.
+func lost(done *entrypoint.FromGuest) bool {
+	return done.Sandbox == nil || done.Sandbox.State == entrypoint.SandboxLost
+}
+
 // state returns what the call has left.
 func (k *Kept) state(n *session, r Result) *KeptState {
 	if n.done == nil || n.done.Sandbox == nil {
@@ -163,11 +213,11 @@ func (k *Kept) state(n *session, r Result) *KeptState {
 		state.State = StateKept
 	case entrypoint.SandboxBefore:
 		state.State = StateBefore
-		if state.Reason == "" {
-			state.Reason = r.Message
-		}
 	default:
 		state.State = StateLost
+	}
+	if state.State != StateKept && state.Reason == "" {
+		state.Reason = r.Message
 	}
 	return state
 }

@@ -41,7 +41,8 @@ type session struct {
 	heard atomic.Int64 // when the last frame came, in Unix nanoseconds
 
 	mu      sync.Mutex
-	clock   *Clock // nil until the code has begun
+	clock   *Clock        // nil until the code has begun
+	sent    chan struct{} // closed when the order was sent; nil until the code has begun
 	stopped stoppage
 	waited  string // what calls were under way when the deadline came
 	over    bool
@@ -89,20 +90,31 @@ func (n *session) order() ([]byte, error) {
 }
 
 // start sends the order, unless that was done, at the time sent, starts the clock of the code, and
-// keeps telling the guest that somebody is there.
-func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
+// keeps telling the guest that somebody is there. In a guest that lasts it reports false, and does
+// nothing, for a run that was stopped before any of it was sent.
+func (n *session) start(ctx context.Context, sent time.Time, order []byte) bool {
+	n.mu.Lock()
+	stopped := n.stopped != notStopped
+	if stopped && n.kept != nil && len(n.inputs) == 0 {
+		n.mu.Unlock()
+		return false
+	}
 	n.executed = sent
 	if sent.IsZero() {
 		n.executed = time.Now()
 	}
-	n.mu.Lock()
+	n.sent = make(chan struct{})
 	n.clock = n.req.Clock
 	n.clock.start(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
 	n.mu.Unlock()
+	if stopped && n.kept != nil { // the guest has the cancel, and will say so
+		n.cancelWithin(time.Now())
+	}
 	n.background(func() {
 		if sent.IsZero() {
 			n.unsentFrame(n.stdin.WriteLine(order))
 		}
+		close(n.sent)
 		tick := time.NewTicker(pingEvery)
 		defer tick.Stop()
 		for i := int64(1); ; i++ {
@@ -114,6 +126,7 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 			}
 		}
 	})
+	return true
 }
 
 // unsentFrame logs that a frame could not be written, and drops it: a guest that is gone is noticed
@@ -150,13 +163,14 @@ func (n *session) stop(why stoppage) {
 	if why == byDeadline {
 		n.waited = n.calls.underWay.waitedFor(n.req.Providers)
 	}
-	begun := n.clock != nil
+	sent := n.sent
 	n.mu.Unlock()
-	if !begun {
+	if sent == nil {
 		n.abandon(errStopped)
 		return
 	}
 	n.cancelWithin(time.Now())
+	<-sent // the guest knows only then what is cancelled
 	n.unsentFrame(n.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
 }
 

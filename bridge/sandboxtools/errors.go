@@ -42,7 +42,7 @@ func told(ctx context.Context, err error) (said, code string) {
 		return err.Error() + ". Re-check with sandbox_info", codeConflict
 	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandbox.QueueError)):
 		return err.Error() + ". Retry after a short backoff", codeBusy
-	case errors.As(err, new(*sandboxes.FullError)), errors.As(err, new(*sandbox.RoomError)):
+	case errors.As(err, new(*sandboxes.FullError)):
 		return "Sandbox quota reached: " + err.Error() + ". Kill one by sandbox_kill, or retry later", codeQuota
 	case ctx.Err() != nil:
 		return "the call was cancelled", codeCancelled
