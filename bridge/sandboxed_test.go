@@ -97,8 +97,8 @@ func TestSandboxErrors(t *testing.T) {
 	p, other := connect(t, b), connect(t, b)
 	mine, theirs := p.begin(), other.begin()
 	p.begin()
-	unknown := `you have no sandbox "ID": none outlives the bridge or the connection that it was begun on. ` +
-		`Nothing was run. Pass sandbox "new" and define again what you need; your live sandboxes: `
+	unknown := `you have no sandbox "ID": none outlives the bridge, nor, over stdio, the connection that it was begun ` +
+		`on. Nothing was run. Pass sandbox "new" and define again what you need; your live sandboxes: `
 	for _, tc := range []struct{ args, want string }{
 		{in(theirs, "count"), strings.ReplaceAll(unknown, "ID", theirs)},
 		{in("zzzz", "count"), strings.ReplaceAll(unknown, "ID", "zzzz")},

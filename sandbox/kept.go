@@ -171,9 +171,11 @@ func (k *Kept) watch() {
 		select {
 		case k.link <- struct{}{}: // or a call is being answered, which pings by itself
 			ok := k.pong()
-			<-k.link
 			if !ok {
 				k.fail()
+			}
+			<-k.link
+			if !ok {
 				return
 			}
 		default:

@@ -9,6 +9,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
+// LongestCall returns how long a call of a Kept may take, from the moment that it has its turn.
+func (c Config) LongestCall() time.Duration {
+	return c.QueueTimeout + prepareMax + c.StartTimeout + c.MaxTimeout + c.patience() + keptGrace + cancelMax
+}
+
 // Run runs code where the last call left off. It waits for the calls before it, and for a place
 // among all runs. The Request's Environment and
 // Principal are ignored. Errors are those of Sandbox.Run; an

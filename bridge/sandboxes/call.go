@@ -39,6 +39,9 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 	r.mu.Lock()
 	g, over := b.guest, b.over
 	settings := b.settings
+	if !over && g == nil {
+		r.work.Add(1) // Close, which ends all sandboxes first, waits for this one
+	}
 	r.mu.Unlock()
 	switch {
 	case over:
@@ -46,6 +49,7 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 	case g != nil:
 		return g, nil
 	}
+	defer r.work.Done()
 	g, err := r.cfg.Keep(ctx, sandbox.KeepRequest{
 		Principal: settings.Principal, Environment: env, MaxAge: r.cfg.MaxAge + r.cfg.LongestCall,
 		Variables: settings.Variables, Running: settings.Running, Queued: queued, Progress: p,
@@ -54,9 +58,12 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 		return nil, err
 	}
 	r.mu.Lock()
-	lives := b.lives(g, env)
+	lives, err := b.lives(g, env)
 	r.mu.Unlock()
-	if !lives {
+	switch {
+	case err != nil:
+		return nil, err
+	case !lives:
 		return nil, c.gone()
 	}
 	c.Fresh = true

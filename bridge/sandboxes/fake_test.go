@@ -19,6 +19,8 @@ type fakeGuest struct {
 	run     func(ctx context.Context, r sandbox.Request) (sandbox.Result, error) // nil ends well at once
 	open    *atomic.Int64                                                        // guests that are not closed
 
+	closing chan struct{} // as of house
+
 	calls atomic.Int64
 	end   sync.Once
 	done  chan struct{}
@@ -80,6 +82,10 @@ func (g *fakeGuest) dies(why string) {
 
 func (g *fakeGuest) Close() error {
 	g.dies("it was closed")
+	if g.closing != nil {
+		g.closing <- struct{}{}
+		<-g.closing
+	}
 	g.open.Add(-1)
 	return nil
 }
@@ -92,6 +98,9 @@ type house struct {
 	made []*fakeGuest
 	keep error // of the next guest
 
+	making  chan struct{} // takes a value of each guest that is made, and gives one; nil for at once
+	closing chan struct{} // the same of each that is closed
+
 	run func(ctx context.Context, r sandbox.Request) (sandbox.Result, error)
 }
 
@@ -102,10 +111,14 @@ func within(t *testing.T, test func(t *testing.T, h *house)) {
 		h := &house{t: t}
 		h.Registry = New(Config{
 			Keep: func(_ context.Context, r sandbox.KeepRequest) (Guest, error) {
+				if h.making != nil {
+					h.making <- struct{}{}
+					<-h.making
+				}
 				if h.keep != nil {
 					return nil, h.keep
 				}
-				g := &fakeGuest{request: r, run: h.run, open: &h.open, done: make(chan struct{})}
+				g := &fakeGuest{request: r, run: h.run, open: &h.open, closing: h.closing, done: make(chan struct{})}
 				h.open.Add(1)
 				h.made = append(h.made, g)
 				return g, nil

@@ -166,8 +166,8 @@ func (e *GoneError) Error() string {
 	if e.Reason != "" {
 		return fmt.Sprintf("sandbox %q has ended: %s", e.ID, e.Reason)
 	}
-	return fmt.Sprintf("you have no sandbox %.*q: none outlives the bridge or the connection that it was begun on",
-		maxEcho, e.ID)
+	return fmt.Sprintf("you have no sandbox %.*q: none outlives the bridge, nor, over stdio, the connection that it "+
+		"was begun on", maxEcho, e.ID)
 }
 
 // Others names the caller's sandboxes, and how to tell them apart.

@@ -20,10 +20,11 @@ type record struct {
 	created  time.Time
 	used     time.Time // last; the beginning or end of a call
 
-	busy    bool // a call is under way
-	waiting []*waiter
-	over    bool // it has ended
-	expires *time.Timer
+	busy     bool // a call is under way
+	waiting  []*waiter
+	over     bool // it has ended
+	replaces bool // another one ends when it has a guest, which may have to be found still
+	expires  *time.Timer
 
 	paused bool
 	since  time.Time     // when it was paused, or went on
@@ -163,13 +164,17 @@ func (b *record) forget() {
 	delete(b.registry.live, b.id)
 }
 
-// lives takes the guest that was made for it. It reports false if it has ended meanwhile: the guest
-// is closed then.
-func (b *record) lives(g Guest, env *sandbox.Environment) bool {
+// lives takes the guest that was made for it. The error says why there is no place for it, and is
+// nil if it has ended meanwhile; the guest is closed then.
+func (b *record) lives(g Guest, env *sandbox.Environment) (bool, error) {
 	r := b.registry
-	if b.over {
+	var err error
+	if !b.over && b.replaces {
+		err = r.replace(b)
+	}
+	if b.over || err != nil {
 		r.work.Go(func() { _ = g.Close() })
-		return false
+		return false, err
 	}
 	b.guest, b.env = g, env
 	r.work.Go(func() {
@@ -179,7 +184,7 @@ func (b *record) lives(g Guest, env *sandbox.Environment) bool {
 		defer r.mu.Unlock()
 		b.end(reason)
 	})
-	return true
+	return true, nil
 }
 
 // resume ends a pause.

@@ -67,7 +67,7 @@ type Registry struct {
 	shared   map[string]string  // by session: the id of the sandbox of its calls that name none
 	tombs    map[string]tombstone
 	tombList []string       // their ids, in the order in which they ended
-	work     sync.WaitGroup // guests that are being ended, and those that watch them
+	work     sync.WaitGroup // guests that are being made or ended, and those that watch them
 }
 
 // tombstone is what is known of a sandbox that has ended.
@@ -110,7 +110,8 @@ type Settings struct {
 
 // Begin reserves a place for a sandbox and returns the first Call in it, which makes the guest. If
 // the caller has as many as it may have, or all callers together have, the one of this caller that
-// was not used for the longest time ends. The error is a *FullError.
+// was not used for the longest time ends once there is the guest. The error is a *FullError, which
+// the Call's methods may also return, where all others have come into use meanwhile.
 func (r *Registry) Begin(owner string, s Settings) (*Call, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,26 +123,65 @@ func (r *Registry) begin(owner string, s Settings) (*Call, error) {
 	if r.closed {
 		return nil, &FullError{closed: true}
 	}
-	if own := r.of(owner); len(own) >= PerOwner || len(r.live) >= r.cfg.Most {
-		at := slices.IndexFunc(own, func(b *record) bool { return !b.busy })
-		if at < 0 {
-			return nil, &FullError{Own: len(own), Most: r.cfg.Most}
+	own, bound := r.crowded(owner)
+	if bound != "" {
+		idle := 0 // that no other new one will take the place of
+		for _, b := range r.of(owner) {
+			switch {
+			case b.replaces:
+				idle--
+			case !b.busy:
+				idle++
+			}
 		}
-		own[at].end("another one was begun, and no more than " + r.bound(len(own)) + " are kept")
+		if idle <= 0 {
+			return nil, &FullError{Own: own, Most: r.cfg.Most}
+		}
 	}
 	now := time.Now()
 	b := &record{registry: r, id: r.ids.next(), owner: owner, settings: s, created: now, used: now, since: now,
-		busy: true}
+		busy: true, replaces: bound != ""}
 	r.live[b.id] = b
 	return &Call{record: b}, nil
 }
 
-// bound says which bound an owner has reached that has n sandboxes.
-func (r *Registry) bound(n int) string {
-	if n >= PerOwner {
-		return plural(PerOwner, "sandbox") + " of a caller"
+// crowded returns how many sandboxes an owner has, and what bound doesn't let it have one more. Those
+// that are to replace others aren't counted.
+func (r *Registry) crowded(owner string) (own int, bound string) {
+	all := 0
+	for _, b := range r.live {
+		if b.replaces {
+			continue
+		}
+		all++
+		if b.owner == owner {
+			own++
+		}
 	}
-	return plural(r.cfg.Most, "sandbox") + " in all"
+	switch {
+	case own >= PerOwner:
+		bound = plural(PerOwner, "sandbox") + " of a caller"
+	case all >= r.cfg.Most:
+		bound = plural(r.cfg.Most, "sandbox") + " in all"
+	}
+	return own, bound
+}
+
+// replace ends a sandbox for b, which has come to life in its place, if there is no room for both.
+func (r *Registry) replace(b *record) error {
+	own, bound := r.crowded(b.owner)
+	b.replaces = false
+	if bound == "" {
+		return nil
+	}
+	for _, other := range r.of(b.owner) {
+		if !other.busy {
+			other.end("another one was begun, and no more than " + bound + " are kept")
+			return nil
+		}
+	}
+	b.replaces = true
+	return &FullError{Own: own, Most: r.cfg.Most}
 }
 
 // of returns the sandboxes of an owner, the longest unused first. It is called with mu held.
@@ -172,18 +212,33 @@ func (r *Registry) find(owner, id string) (*record, error) {
 	return nil, gone
 }
 
-// bury notes why a sandbox has ended. It is called with mu held.
+// bury notes why a sandbox has ended. Where that would be too many notes, the oldest one goes of the
+// owner that has the most. It is called with mu held.
 func (r *Registry) bury(b *record, reason string) {
-	for len(r.tombList) > 0 {
-		first := r.tombList[0]
-		if len(r.tombList) < maxTombstones && time.Since(r.tombs[first].at) < tombstoneAge {
-			break
+	for len(r.tombList) > 0 && time.Since(r.tombs[r.tombList[0]].at) >= tombstoneAge {
+		r.forget(0)
+	}
+	if len(r.tombList) >= maxTombstones {
+		has := map[string]int{b.owner: 1}
+		for _, t := range r.tombs {
+			has[t.owner]++
 		}
-		delete(r.tombs, first)
-		r.tombList = r.tombList[1:]
+		oldest := 0
+		for i, id := range r.tombList {
+			if has[r.tombs[id].owner] > has[r.tombs[r.tombList[oldest]].owner] {
+				oldest = i
+			}
+		}
+		r.forget(oldest)
 	}
 	r.tombs[b.id] = tombstone{b.owner, reason, time.Now()}
 	r.tombList = append(r.tombList, b.id)
+}
+
+// forget drops a tombstone.
+func (r *Registry) forget(at int) {
+	delete(r.tombs, r.tombList[at])
+	r.tombList = slices.Delete(r.tombList, at, at+1)
 }
 
 // Enter returns a Call in a sandbox once the calls that came before it are over. It calls queued,

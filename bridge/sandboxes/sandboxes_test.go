@@ -264,7 +264,17 @@ func TestBusyIsKept(t *testing.T) {
 			t.Errorf("another caller's: %v", err)
 		}
 		calls[5].Leave()
-		if _, err := h.Begin("a", Settings{}); err != nil {
+		c, err := h.Begin("a", Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Begin("a", Settings{}); !errors.As(err, &full) {
+			t.Errorf("one that would take the same place: %v", err)
+		}
+		if _, err := h.Info("a", calls[5].ID()); err != nil {
+			t.Errorf("the one that was not in use, before there is another: %v", err)
+		}
+		if _, err := c.Run(t.Context(), sandbox.Request{}, nil); err != nil {
 			t.Error(err)
 		}
 		if _, err := h.Enter(t.Context(), "a", calls[5].ID(), nil); !errors.As(err, new(*GoneError)) {

@@ -43,15 +43,26 @@ func (n *kept) Decode(v string) error {
 }
 
 // maxSandboxes returns how many sandboxes that last there are at a time. Each may take as much
-// memory as a run.
+// memory as a run; where memory decides, half of it is theirs at most.
 func (c config) maxSandboxes(what purpose) int {
 	switch {
-	case what != serving:
+	case !what.serves():
 		return 0
 	case c.Sandboxes == autoKept:
-		return config{Memory: c.Memory}.maxConcurrent()
+		return max(1, c.fit()/2)
 	}
 	return int(c.Sandboxes)
+}
+
+// maxContainers returns how many containers are alive at a time, but for those that are warm. As
+// many sandboxes as memory holds are counted among those of runs, of which one is left at least; a
+// number of them comes beside the runs.
+func (c config) maxContainers(what purpose) int {
+	runs, kept := c.maxConcurrent(), c.maxSandboxes(what)
+	if c.Sandboxes != autoKept || kept == 0 {
+		return runs + kept
+	}
+	return max(runs, c.fit(), kept+1)
 }
 
 // guarded returns what runs code.
@@ -63,7 +74,7 @@ func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
 	if most == 0 {
 		return nil
 	}
-	g := p.guarded()
+	g, cfg := p.guarded(), p.sandboxConfig(what)
 	return sandboxes.New(sandboxes.Config{
 		Keep: func(ctx context.Context, r sandbox.KeepRequest) (sandboxes.Guest, error) {
 			if err := g.begin(); err != nil {
@@ -77,7 +88,6 @@ func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
-		LongestCall: time.Duration(p.cfg.MaxTimeout) + time.Duration(p.cfg.QueueTimeout) + offClock,
-		Limits:      p.sandboxConfig(what).Limits,
+		LongestCall: cfg.LongestCall(), Limits: cfg.Limits,
 	})
 }

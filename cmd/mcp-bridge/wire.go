@@ -199,7 +199,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		MaxRuns:       c.maxConcurrent(),
 		Queue:         c.Queue,
 		QueueTimeout:  time.Duration(c.QueueTimeout),
-		MaxContainers: c.maxConcurrent() + standby + c.maxSandboxes(what),
+		MaxContainers: c.maxContainers(what) + standby,
 		Standby:       standby,
 		StandbyIdle:   idle(c.RuntimeIdleTimeout),
 		StartTimeout:  startTimeout,
@@ -248,7 +248,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		}
 	}
 	state, offered := "", []string(nil)
-	if p.lasting = p.sandboxes(what); what == serving {
+	if p.lasting = p.sandboxes(what); what.serves() {
 		state, offered = c.State, c.Tools
 	}
 	p.tools = openTools()
