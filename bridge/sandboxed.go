@@ -96,6 +96,6 @@ func stateOf(box *sandboxes.Call, r sandbox.Result) *output.Sandbox {
 	}
 	return &output.Sandbox{
 		ID: box.ID(), Call: r.Kept.Calls, State: r.Kept.State, New: box.Fresh, Reason: r.Kept.Reason,
-		NoWayBack: r.Kept.NoWayBack, Before: box.Before,
+		NoWayBack: r.Kept.NoWayBack, Before: box.Before, Shared: box.Shared,
 	}
 }

@@ -213,7 +213,9 @@ func TestStateOfSession(t *testing.T) {
 	if r := p.call(in(first[1], "count")); r.Content[0].Text != "3\n[sandbox "+first[1]+", call 3]" {
 		t.Errorf("by its id: %s", r.Content[0].Text)
 	}
-	text(p, "die")
+	if got := text(p, "die"); !strings.HasSuffix(got, " has ended: it ran out of memory; the next call begins another one]") {
+		t.Errorf("as it ends: %s", got)
+	}
 	if got := text(p, "count"); !strings.HasPrefix(got, "1\n") || !strings.HasSuffix(got, ": new; sandbox "+first[1]+
 		" has ended: it ran out of memory]") {
 		t.Errorf("after its end: %s", got)

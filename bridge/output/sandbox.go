@@ -17,6 +17,8 @@ type Sandbox struct {
 	// NoWayBack says why a bad call would end it; empty where the variables of before would be kept.
 	NoWayBack string `json:"noWayBack,omitempty"`
 	Before    string `json:"before,omitempty"` // why this sandbox replaces another one
+
+	Shared bool `json:"-"` // calls that name none have another one when it has ended
 }
 
 // line tells a model of it.
@@ -24,7 +26,11 @@ func (s *Sandbox) line() string {
 	var line string
 	switch {
 	case s.State == sandbox.StateLost:
-		return fmt.Sprintf(`sandbox %s has ended: %s; start again with "new"`, s.ID, s.Reason)
+		next := `start again with "new"`
+		if s.Shared {
+			next = "the next call begins another one"
+		}
+		return fmt.Sprintf("sandbox %s has ended: %s; %s", s.ID, s.Reason, next)
 	case s.State == sandbox.StateBefore:
 		line = fmt.Sprintf("sandbox %s: variables as before this call; files as the code left them; "+
 			"threads of earlier calls are gone", s.ID)

@@ -16,6 +16,7 @@ type Call struct {
 
 	Waited time.Duration // for the calls before it
 	Fresh  bool          // it has made the guest
+	Shared bool          // it is of those that name no sandbox
 	Before string        // what became of the sandbox that this one replaces; empty for none
 }
 

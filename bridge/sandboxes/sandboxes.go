@@ -254,7 +254,7 @@ func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (
 // Shared returns a Call in the sandbox of a session's calls that name none. It begins one of the
 // owner's, with the settings, if there is none; Call.Before says what became of the one before it.
 func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings, queued func()) (*Call, error) {
-	return r.enter(ctx, queued, func() (*record, *Call, error) {
+	c, err := r.enter(ctx, queued, func() (*record, *Call, error) {
 		id := r.shared[session]
 		if b := r.live[id]; b != nil {
 			return b, nil, nil
@@ -269,6 +269,11 @@ func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings
 		r.shared[session] = c.ID()
 		return nil, c, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	c.Shared = true
+	return c, nil
 }
 
 // enter gets in line for the sandbox that choose returns, unless it returns a Call. choose is

@@ -230,7 +230,7 @@ const variablesHelp = `
   MCP_BRIDGE_STATE                  what calls share that name no sandbox: none, or session for one
                                     sandbox of each client (default none)
   MCP_BRIDGE_SANDBOXES              sandboxes alive at a time, at most 8 of a caller; 0 for none,
-                                    auto for as many as the memory holds (default auto)
+                                    auto for half of what memory holds (default auto)
   MCP_BRIDGE_SANDBOX_IDLE           time without a call until a sandbox ends (default 1800)
   MCP_BRIDGE_SANDBOX_MAX_AGE        the most that a sandbox lives (default 28800)
   MCP_BRIDGE_UPSTREAM_START_TIMEOUT longest that a server may take to start (default 20)
