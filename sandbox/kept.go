@@ -189,9 +189,11 @@ func (k *Kept) pong() bool {
 	late := time.AfterFunc(keptPong, func() { g.cut(errNoPong) })
 	defer late.Stop()
 	k.pings++
-	if g.stdin.Write(entrypoint.Ping{Type: entrypoint.TypePing, N: -k.pings}) != nil {
-		return false
-	}
+	ping := entrypoint.Ping{Type: entrypoint.TypePing, N: -k.pings}
+	var writing sync.WaitGroup
+	defer writing.Wait() // which ends with the guest, if that doesn't read
+	// A guest that isn't read from, such as one that answers the last ping of a call, doesn't read.
+	writing.Go(func() { _ = g.stdin.Write(ping) }) // a failure is one to read, too
 	for {
 		f, err := g.frames.Read()
 		switch {

@@ -38,6 +38,9 @@ func (c *console) open(p *parts) {
 }
 
 func (c *console) listen(p *parts, path string) error {
+	if conn, err := net.Dial("unix", path); err == nil {
+		return errors.Join(fmt.Errorf("another process listens to %s", path), conn.Close())
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a dead bridge with our PID
 		return err
 	}

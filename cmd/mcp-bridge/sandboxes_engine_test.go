@@ -165,7 +165,15 @@ func TestStateOnEngine(t *testing.T) {
 	if got := c.python("print('x' in globals())", nil); got.Text != "False\n" {
 		t.Errorf("a call without a sandbox: %s", got.Text)
 	}
-	other := c.begin("import os; print(os.path.exists('/workspace/mine'), 'x' in globals())")
+	const look = "import os; print(os.path.exists('/workspace/mine'), 'x' in globals())"
+	c.python("open('/workspace/mine', 'w').close()", in)
+	if got := c.python(look, in); !strings.HasPrefix(got.Text, "True True\n") {
+		t.Errorf("its own file and variable: %s", got.Text)
+	}
+	other := c.begin("pass")
+	if got := c.python(look, map[string]any{"sandbox": other}); !strings.HasPrefix(got.Text, "False False\n") {
+		t.Errorf("another's file and variable: %s", got.Text)
+	}
 	if got := c.python("x = 5", map[string]any{"sandbox": other}); got.IsError {
 		t.Error(got.Text)
 	}
@@ -198,8 +206,7 @@ func TestKilledWithSandboxes(t *testing.T) {
 			id := c.begin("x = 1")
 			c.begin("x = 2")
 			if busy {
-				c.start("tools/call", map[string]any{"name": "run_python",
-					"arguments": map[string]any{"code": "while True: pass", "sandbox": id, "timeout": 100}})
+				c.startLong(map[string]any{"sandbox": id})
 			}
 			c.killed = true
 			if tt.client {
@@ -267,8 +274,8 @@ func consolesOf(t *testing.T, pid int) []string {
 	return found
 }
 
-// TestSandboxCommands: people list, use and end sandboxes of a bridge that is running. Its socket is
-// for them alone, and goes with the bridge, also when that is killed.
+// TestSandboxCommands: people list, use and end sandboxes of a bridge that is running. Its socket
+// is for them alone, and goes with the bridge, also when that is killed.
 func TestSandboxCommands(t *testing.T) {
 	needEngine(t)
 	b := command(t, nil)
