@@ -43,6 +43,7 @@ type fleet struct {
 	slow     time.Duration // until it answers that
 	pings    int           // that guests got
 	files    int           // frames with files that they got
+	onFile   func()        // called for each
 	strict   bool          // guests of more than an hour end after 20 s without a ping
 	alive    map[int]context.CancelFunc
 	idle     map[int]bool   // ready, and without code
@@ -202,7 +203,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 	f.mu.Unlock()
 	defer f.set(func() { delete(f.idle, id) })
 	fmt.Fprintln(std.Stdout, ready)
-	code, hung, pinged := false, false, false
+	code, hung, pinged, running, cancelled := false, false, false, "", ""
 	silent := time.NewTimer(entrypoint.Silence)
 	defer silent.Stop()
 	if f.strict && spec.MaxAge > time.Hour {
@@ -233,13 +234,23 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			f.pings++
 			silent.Reset(entrypoint.Silence)
 		}
+		onFile := func() {}
 		if frame.Type == entrypoint.TypeFile {
 			f.files++
+			if f.onFile != nil {
+				onFile = f.onFile
+			}
 		}
 		hung = hung || f.deaf && frame.Type == entrypoint.TypePing
 		f.mu.Unlock()
+		onFile()
 		switch {
 		case hung:
+		case frame.Type == entrypoint.TypeCancel && frame.ID != running:
+			cancelled = frame.ID
+		case frame.Type == entrypoint.TypeExecute && frame.ID == cancelled:
+			fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"wait":{"killed":"cancel"},"sandbox":{"state":"kept"}}`+"\n",
+				frame.ID)
 		case frame.Type == entrypoint.TypePing:
 			pinged = true
 			if !sleep(ctx, answers) {
@@ -259,7 +270,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		case frame.Type == entrypoint.TypeExecute:
 			f.mu.Lock()
 			delete(f.idle, id)
-			f.ran[id] = true
+			running, f.ran[id] = frame.ID, true
 			length, tag, _ := strings.Cut(frame.Code, " ")
 			if code {
 				f.reused++

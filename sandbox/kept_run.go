@@ -134,11 +134,7 @@ func (k *Kept) talk(caller context.Context, n *session, order []byte) (Result, e
 			g.cut(cause)
 		}
 	}
-	n.abandon = func(error) { // the order isn't sent, unless files were: then it isn't run
-		if len(n.inputs) > 0 {
-			n.unsentFrame(g.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
-		}
-	}
+	n.abandon = func(error) {} // start sees to it
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
 	stopped := context.AfterFunc(caller, n.cancelled)

@@ -126,6 +126,35 @@ func TestKeptNotBegun(t *testing.T) {
 	})
 }
 
+// TestKeptCancelledWithFiles: a call that is cancelled while its files are sent isn't run, and the
+// guest clears them away.
+func TestKeptCancelledWithFiles(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		k := keep(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		fl.set(func() {
+			fl.onFile = func() {
+				cancel()
+				time.Sleep(time.Millisecond) // the host knows of it then
+			}
+		})
+		begin := time.Now()
+		r, err := k.Run(ctx, sandbox.Request{Code: "1s", Timeout: time.Minute, Files: func() ([]sandbox.Input, error) {
+			return []sandbox.Input{{Name: "a", Size: 2 << 20, Data: bytes.NewReader(make([]byte, 2<<20))}}, nil
+		}}, nil)
+		if err != nil || r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateKept || r.Stdout() != "" ||
+			time.Since(begin) > time.Second {
+			t.Errorf("got %+v, %+v, %v after %v", r, r.Kept, err, time.Since(begin))
+		}
+		if fl.files < 2 {
+			t.Errorf("the guest was sent %d pieces of files", fl.files)
+		}
+		if got := fine(t, k, "1s"); got == "" {
+			t.Error("the next call wasn't run")
+		}
+	})
+}
+
 // TestKeptOutOfMemory: what the guest can't say of its end, the engine does.
 func TestKeptOutOfMemory(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {

@@ -91,11 +91,12 @@ func (n *session) order() ([]byte, error) {
 
 // start sends the order, unless that was done, at the time sent, starts the clock of the code, and
 // keeps telling the guest that somebody is there. In a guest that lasts it reports false, and does
-// nothing, for a run that was stopped before any of it was sent.
+// nothing, for a run that was stopped before any of it was sent. Where its files were, the guest is
+// told to answer the order without running it, which clears them away.
 func (n *session) start(ctx context.Context, sent time.Time, order []byte) bool {
 	n.mu.Lock()
-	stopped := n.stopped != notStopped
-	if stopped && n.kept != nil && len(n.inputs) == 0 {
+	stopped := n.kept != nil && n.stopped != notStopped
+	if stopped && len(n.inputs) == 0 {
 		n.mu.Unlock()
 		return false
 	}
@@ -107,10 +108,13 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) bool 
 	n.clock = n.req.Clock
 	n.clock.start(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
 	n.mu.Unlock()
-	if stopped && n.kept != nil { // the guest has the cancel, and will say so
+	if stopped {
 		n.cancelWithin(time.Now())
 	}
 	n.background(func() {
+		if stopped {
+			n.unsentFrame(n.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
+		}
 		if sent.IsZero() {
 			n.unsentFrame(n.stdin.WriteLine(order))
 		}
