@@ -45,7 +45,8 @@ func owner(t *testing.T, b *Bridge) func(method string, params any) (json.RawMes
 	}
 }
 
-// TestUser: the bridge's own user sees the sandboxes of all clients, works in them, and is recorded.
+// TestUser: the bridge's own user sees the sandboxes of all clients, works in them, and is
+// recorded.
 func TestUser(t *testing.T) {
 	b, path := audited(t, func(c *Config) { lasting(t, c) })
 	first, second := connect(t, b), connect(t, b)

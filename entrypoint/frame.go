@@ -43,8 +43,8 @@ const (
 	CodeDenied        = "denied"
 )
 
-// Execute asks the guest to run code. It is sent once per guest, or, with Keep, once more after each
-// done.
+// Execute asks the guest to run code. It is sent once per guest, or, with Keep, once more after
+// each done.
 type Execute struct {
 	Type      string     `json:"type"`
 	ID        string     `json:"id"`

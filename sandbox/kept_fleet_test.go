@@ -62,8 +62,8 @@ func TestKeptLasts(t *testing.T) {
 	})
 }
 
-// TestKeptCounts: guests that last are containers; their calls are runs while they run, and wait for
-// no container.
+// TestKeptCounts: guests that last are containers; their calls are runs while they run, and wait
+// for no container.
 func TestKeptCounts(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxContainers, c.MaxRuns, c.Standby = 3, 2, 0 },
 		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {

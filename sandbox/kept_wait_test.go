@@ -19,8 +19,8 @@ import (
 // strict has guests that last end when they aren't pinged.
 func strict(fl *fleet) { fl.set(func() { fl.strict = true }) }
 
-// TestKeptWhileItWaits: a guest hears of the bridge while a call of it waits for its place among all
-// runs, and while a tool call goes on that ignores its end.
+// TestKeptWhileItWaits: a guest hears of the bridge while a call of it waits for its place among
+// all runs, and while a tool call goes on that ignores its end.
 func TestKeptWhileItWaits(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxRuns, c.QueueTimeout = 1, time.Minute },
 		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
@@ -69,7 +69,8 @@ func TestKeptEndsWhileItWaits(t *testing.T) {
 		})
 }
 
-// TestKeptIsNoStandby: a guest that is to last isn't one that waits for a run, which stays for that.
+// TestKeptIsNoStandby: a guest that is to last isn't one that waits for a run, which stays for
+// that.
 func TestKeptIsNoStandby(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxContainers, c.MaxRuns = 3, 2 },
 		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
@@ -169,8 +170,8 @@ func TestKeptOutOfMemory(t *testing.T) {
 	})
 }
 
-// TestKeptInFullQueue: a call of a guest that lasts is admitted where the queue is full of runs that
-// wait for containers. Those are told who has them.
+// TestKeptInFullQueue: a call of a guest that lasts is admitted where the queue is full of runs
+// that wait for containers. Those are told who has them.
 func TestKeptInFullQueue(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.MaxContainers, c.MaxRuns, c.Standby, c.Queue = 2, 3, 0, 1 },
 		func(t *testing.T, s *sandbox.Sandbox, _ *fleet) {

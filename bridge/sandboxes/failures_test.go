@@ -99,8 +99,8 @@ func TestAllInUseMeanwhile(t *testing.T) {
 	})
 }
 
-// TestEndedWhileKept: a sandbox that ends while its guest is made, by its caller, with it or with the
-// bridge, has the guest closed, which Close waits for.
+// TestEndedWhileKept: a sandbox that ends while its guest is made, by its caller, with it or with
+// the bridge, has the guest closed, which Close waits for.
 func TestEndedWhileKept(t *testing.T) {
 	for name, end := range map[string]func(h *house, id string){
 		"ended":  func(h *house, id string) { h.End("a", id, "you have ended it") },

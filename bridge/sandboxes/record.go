@@ -37,8 +37,8 @@ type waiter struct {
 	gone *GoneError    // why there is none; set before turn is closed
 }
 
-// queue puts a call in line, which is first if no call is under way. It resumes a paused sandbox. The
-// error is a *BusyError. It is called with mu held, like all methods of a record.
+// queue puts a call in line, which is first if no call is under way. It resumes a paused sandbox.
+// The error is a *BusyError. It is called with mu held, like all methods of a record.
 func (b *record) queue() (*waiter, error) {
 	w := &waiter{turn: make(chan struct{})}
 	b.resume()

@@ -1,6 +1,6 @@
 // Package sandboxes keeps the sandboxes of all callers: guests that are lent to one call after the
-// other. It knows whose each one is, in which order calls use it, when it ends and why it has ended.
-// It knows nothing of what a call does.
+// other. It knows whose each one is, in which order calls use it, when it ends and why it has
+// ended. It knows nothing of what a call does.
 //
 // An id is no authority: a sandbox of another caller doesn't exist for this one. An id that was
 // given out is never given out again.
@@ -145,8 +145,8 @@ func (r *Registry) begin(owner string, s Settings) (*Call, error) {
 	return &Call{record: b}, nil
 }
 
-// crowded returns how many sandboxes an owner has, and what bound doesn't let it have one more. Those
-// that are to replace others aren't counted.
+// crowded returns how many sandboxes an owner has, and what bound doesn't let it have one more.
+// Those that are to replace others aren't counted.
 func (r *Registry) crowded(owner string) (own int, bound string) {
 	all := 0
 	for _, b := range r.live {
@@ -212,8 +212,8 @@ func (r *Registry) find(owner, id string) (*record, error) {
 	return nil, gone
 }
 
-// bury notes why a sandbox has ended. Where that would be too many notes, the oldest one goes of the
-// owner that has the most. It is called with mu held.
+// bury notes why a sandbox has ended. Where that would be too many notes, the oldest one goes of
+// the owner that has the most. It is called with mu held.
 func (r *Registry) bury(b *record, reason string) {
 	for len(r.tombList) > 0 && time.Since(r.tombs[r.tombList[0]].at) >= tombstoneAge {
 		r.forget(0)

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// TestShared: calls that share a sandbox get the same one, also when they come at the same time, and
-// are told when it is another.
+// TestShared: calls that share a sandbox get the same one, also when they come at the same time,
+// and are told when it is another.
 func TestShared(t *testing.T) {
 	within(t, func(t *testing.T, h *house) {
 		enter := func(owner string) (id, before string) {

@@ -1,7 +1,8 @@
-// Package sandboxtools is the MCP tools that work on sandboxes without run_python: they create them,
-// run shell commands in them, and read and write their files. Their names, arguments, results and
-// errors are those of Superserve's MCP server, so that prompts written for that one work. Arguments
-// for what there isn't here are refused with a sentence, and don't stand in the definitions.
+// Package sandboxtools is the MCP tools that work on sandboxes without run_python: they create
+// them, run shell commands in them, and read and write their files. Their names, arguments, results
+// and errors are those of Superserve's MCP server, so that prompts written for that one work.
+// Arguments for what there isn't here are refused with a sentence, and don't stand in the
+// definitions.
 //
 // It doesn't decide who may call a tool, and records nothing.
 package sandboxtools

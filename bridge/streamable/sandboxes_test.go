@@ -125,8 +125,8 @@ func TestForeignSandboxes(t *testing.T) {
 	}
 }
 
-// TestSandboxesOfSessions: a sandbox that is a session's own ends when that does; one that was begun
-// in it is its principal's.
+// TestSandboxesOfSessions: a sandbox that is a session's own ends when that does; one that was
+// begun in it is its principal's.
 func TestSandboxesOfSessions(t *testing.T) {
 	made := make(chan *counter, 16)
 	s := newTeam(t, lasting(t, bridge.StateSession, made))

@@ -98,8 +98,8 @@ func TestMaxConcurrent(t *testing.T) {
 	}
 }
 
-// TestMaxContainers: where memory decides how many sandboxes there are, they share it with the runs,
-// which have one container at least; a number of them comes beside the runs.
+// TestMaxContainers: where memory decides how many sandboxes there are, they share it with the
+// runs, which have one container at least; a number of them comes beside the runs.
 func TestMaxContainers(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
