@@ -211,6 +211,14 @@ def be_the_child() -> None:
         pass
 
 
+def be_a_copy() -> None:
+    """Closes the memory of a copy to its own user, until it is the child."""
+    try:
+        _prctl(PR_SET_DUMPABLE, 0)
+    except (ImportError, OSError):
+        pass
+
+
 def adopt() -> None:
     """Makes this process the parent of what its children leave behind, as pid 1 is in any case."""
     try:

@@ -1,12 +1,15 @@
-"""The spare: a fork that keeps the variables as they were before a call, in case the call ends badly.
+"""The spare: a fork that keeps the variables as they are between two calls, in case the next ends badly.
 
-It waits for a signal with all others blocked, so that nothing of the code runs in it.
+It waits for a signal of the supervisor's with all others blocked. Code that has prepared for it can
+have a fork do something else: what waits is for accidents.
 """
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import select
 import signal
 import sys
 import threading
@@ -15,72 +18,91 @@ from guest import confine, limits, wire
 from guest.light_typing import Any
 from guest.link import Link
 
-_fork, _getpid, _exit, _setsid, _waitpid = os.fork, os.getpid, os._exit, os.setsid, os.waitpid
+_fork, _getpid, _exit, _setsid, _waitpid, _kill = os.fork, os.getpid, os._exit, os.setsid, os.waitpid, os.kill
+_pipe, _read, _write, _close, _poll = os.pipe, os.read, os.write, os.close, select.poll
 _sigmask, _sigwait, _sigpending = signal.pthread_sigmask, signal.sigwait, signal.sigpending
+_sigwaitinfo = signal.sigwaitinfo
 
-# Libraries whose threads a fork doesn't have, and which wait for them forever.
-UNFIT = (
-    "polars", "torch", "jax", "tensorflow", "grpc", "ray", "tokenizers", "duckdb", "sklearn",
-    "xgboost", "lightgbm", "faiss", "cv2", "numba", "pyspark", "datafusion", "lance",
-)  # fmt: skip
+SI_USER = 0  # the code of a signal that kill has sent
+SECONDS = 5.0  # that a copy has until it waits
 
 
 def unfit() -> list[str]:
     """The imported libraries that don't survive a fork."""
-    return [name for name in UNFIT if name in sys.modules]
+    return [name for name in wire.UNFIT if name in sys.modules]
 
 
 class Spares:
-    """Makes them, in the process that has the variables."""
+    """Makes them, in the process that has the variables, while that has all signals blocked."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self.made = False  # there is one of before this call
+        self._supervisor = os.getppid()
         self._made: list[int] = []  # processes that are to be collected when they have ended
 
-    def make(self, fork: bool) -> None:
-        """Forks a spare where that is asked for, and tells the supervisor its number.
+    def make(self, key: object) -> None:
+        """Forks a spare, and tells the supervisor its number once it waits.
 
         It returns in the spare too, once that has taken over.
         """
-        self.made = False
         self._made = [pid for pid in self._made if not _ended(pid)]
-        if not fork:
-            self._link.send({"type": "spare", "pid": 0})
-            return
         state = _random_state()
-        mask = _sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            pid = _quiet_fork()
-        except OSError as e:
-            _sigmask(signal.SIG_SETMASK, mask)
-            self._link.send({"type": "spare", "pid": 0, "why": f"no process could be made: {e.strerror}"})
+            ready, told = _pipe()
+            try:
+                pid = _quiet_fork()
+            except BaseException:
+                _close(ready)
+                _close(told)
+                raise
+        except Exception as e:
+            number = e.errno if isinstance(e, OSError) else errno.ENOMEM
+            self._link.send({"type": "spare", "key": key, "errno": number})
             return
-        if pid:
-            _sigmask(signal.SIG_SETMASK, mask)
-            self.made = True
-            self._made.append(pid)
-            self._link.send({"type": "spare", "pid": pid})
+        if pid == 0:
+            try:
+                _close(ready)
+                self._wait(told, state)
+            except BaseException:
+                _exit(1)
             return
-        try:
-            self._wait(mask, state)
-        except BaseException:
-            _exit(1)
+        _close(told)
+        self._made.append(pid)
+        if _comes(ready):
+            self._link.send({"type": "spare", "key": key, "pid": pid})
+        else:
+            _kill(pid, signal.SIGKILL)
+            self._link.send({"type": "spare", "key": key, "errno": errno.ETIMEDOUT})
 
-    def _wait(self, mask: set[Any], state: object) -> None:
+    def _wait(self, told: int, state: object) -> None:
         _setsid()  # out of reach of signals to the group of the code
         limits.oom_score(limits.LATER)
-        _sigwait({wire.WAKE})
+        confine.be_a_copy()
+        _write(told, b".")
+        _close(told)
+        while True:
+            info = _sigwaitinfo({wire.WAKE})
+            if info.si_code == SI_USER and info.si_pid == self._supervisor:
+                break
         while pending := _sigpending():  # sent to a group, or to all
             _sigwait(pending)
-        limits.oom_score(limits.FIRST)
         confine.be_the_child()
-        _sigmask(signal.SIG_SETMASK, mask)
+        limits.oom_score(limits.FIRST)
         self._made.clear()
         if state is not None:
             sys.modules["random"].setstate(state)
         _mend_pools()
         self._link.take_over()
+
+
+def _comes(fd: int) -> bool:
+    """Whether a byte comes in time."""
+    try:
+        poller = _poll()
+        poller.register(fd, select.POLLIN)
+        return bool(poller.poll(SECONDS * 1000)) and _read(fd, 1) == b"."
+    finally:
+        _close(fd)
 
 
 def _ended(pid: int) -> bool:
@@ -102,7 +124,7 @@ def _quiet_fork() -> int:
 
 
 def _random_state() -> object:
-    """The state of random's generator, which Python seeds anew in a fork."""
+    """The state of random's generator, which Python seeds again in a fork."""
     random = sys.modules.get("random")
     try:
         return random.getstate() if random else None
@@ -119,6 +141,6 @@ def _mend_pools() -> None:
 
     pools._threads_queues.clear()
     for pool in gc.get_objects():
-        if isinstance(pool, pools.ThreadPoolExecutor):
+        if issubclass(type(pool), pools.ThreadPoolExecutor):  # isinstance runs code of a proxy object
             pool._threads, pool._work_queue = set(), SimpleQueue()
             pool._idle_semaphore, pool._shutdown_lock = threading.Semaphore(0), threading.Lock()
