@@ -350,9 +350,9 @@ type Wait struct {
 	Exited bool `json:"exited"`           // it ended by exit, with Status
 	Status int  `json:"status"`           // exit status
 	Signal int  `json:"signal,omitempty"` // it was ended by this signal
-	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes", "deaf": it
-	// didn't answer before the code, or "stuck": when the code had ended. A cancel without a Signal
-	// came before the code, which wasn't begun then.
+	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes",
+	// or "deaf": it didn't answer before the code, which hasn't run. A cancel without a Signal came
+	// before the code, which was not begun then.
 	Killed string `json:"killed,omitempty"`
 
 	// Told says that the process goes on, as that of a sandbox does, and that Status is its own

@@ -140,8 +140,6 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 			"limit (%s).", n.limits().PIDs, n.setting("PIDS"))
 	case w.Killed == "deaf":
 		r.Status, r.Message = StatusError, "The code did not run: the process of the sandbox didn't answer."
-	case w.Killed == "stuck":
-		r.Status, r.Message = StatusError, "The code ended, but the process of the sandbox didn't answer then."
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
@@ -170,7 +168,7 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 // engine may. The kernel's memory killer uses no other signal.
 func unexplained(w entrypoint.Wait) bool {
 	return w.Signal == int(syscall.SIGKILL) && w.OOM == 0 && w.Killed != "memory" && w.Killed != "processes" &&
-		w.Killed != "deaf" && w.Killed != "stuck"
+		w.Killed != "deaf"
 }
 
 // maxWords is bytes kept of each thing that the guest says of an exception.

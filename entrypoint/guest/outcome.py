@@ -30,7 +30,6 @@ _WHY = {
     "memory": ("memory_limit", "the processes of the run used more memory than it may"),
     "processes": ("runtime_error", "the run had more processes and threads than it may"),
     "deaf": ("internal_error", "the process of the variables didn't answer before the code"),
-    "stuck": ("internal_error", "the process of the variables didn't answer when the code had ended"),
 }
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 
-from guest import watch, wire
+from guest import watch
 from guest.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-_UNBLOCKED = {signal.SIGKILL, signal.SIGSTOP, wire.WAKE}  # the first two can't be blocked; it waits for the third
+_THREADS, _BLOCKED = 17, 29  # of stat's fields
+# The signals up to 31, of which alone stat tells, but the two that can't be blocked.
+_ALL = sum(1 << number - 1 for number in range(1, 32) if number not in (signal.SIGKILL, signal.SIGSTOP))
 
 
 def stat(pid: int) -> list[str]:
@@ -30,18 +32,15 @@ def parent(pid: int) -> int:
 
 
 def is_copy(pid: int, child: int) -> bool:
-    """Whether a process is as a copy of child is that waits: in no other's session, and deaf to signals.
+    """Whether a process is as a copy of child is that waits: in a group of its own, and deaf to signals.
 
-    What a kernel doesn't tell (gVisor has no SigBlk) is passed over.
+    A kernel that tells no signals (gVisor) is believed without.
     """
     fields = stat(pid)
-    if len(fields) < 4 or fields[0] in "ZX" or fields[1:4] != [str(child), str(pid), str(pid)]:
+    if len(fields) <= _BLOCKED or fields[0] in "ZX" or fields[1:3] != [str(child), str(pid)]:
         return False
-    told = dict(line.split(":\t", 1) for line in watch.read(f"/proc/{pid}/status").splitlines() if ":\t" in line)
-    if told.get("Threads", "1").strip() != "1":
-        return False
-    all_of_them = sum(1 << number - 1 for number in signal.valid_signals() if number not in _UNBLOCKED)
-    return int(told.get("SigBlk", "f" * 16), 16) & all_of_them == all_of_them
+    blocked = int(fields[_BLOCKED])
+    return int(fields[_THREADS]) <= 1 and blocked in (0, blocked | _ALL)
 
 
 def others(groups: Container[int] | None, family: Container[int], left: Container[int]) -> list[int]:

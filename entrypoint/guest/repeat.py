@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from guest import errors, execute, spare, streams, wire
+from guest import errors, execute, spare, streams, watch, wire
 from guest.calls import report_unawaited
 from guest.displayhook import Display
 from guest.light_typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from guest.environment import Environment
 
 # The code may put something else in their place.
-_exit, _setitimer = os._exit, signal.setitimer
+_exit, _getpid, _setitimer = os._exit, os.getpid, signal.setitimer
 _sigmask, _sigwait, _sigpending = signal.pthread_sigmask, signal.sigwait, signal.sigpending
 
 _SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
@@ -60,7 +60,10 @@ class Repeat:
                 if frame.get("type") == "execute":
                     self._call(frame)
                 else:
-                    self._spares.make(frame.get("key"))
+                    key = frame.get("key")
+                    self._link.send({"type": "made", "key": key, **self._spares.make(key)})
+            except spare.TookOver:
+                pass
             except BaseException:
                 _show()
             frame = self._next()
@@ -84,7 +87,7 @@ class Repeat:
         except BaseException as e:
             status = self._raised(e, frame.get("back") is True)
         self._shut()
-        self._end(status)
+        self._end(status, frame.get("room"))
 
     def _run(self, frame: wire.Frame) -> int:
         try:
@@ -144,16 +147,21 @@ class Repeat:
             linecache.cache.pop(name, None)
         del self._files[:-SHOWN]
 
-    def _end(self, status: int) -> None:
-        """Ends a call: what is shown at the end, and then the word that it is over."""
+    def _end(self, status: int, room: object) -> None:
+        """Ends a call: what is shown at the end, a copy unless it would be of no use, and the word."""
         report = [lambda: packages.report(self._link)] if (packages := self._packages) else []
         for step in (report_unawaited, self._display.finish, streams.flush, *report, self._link.abandon):
             try:
                 step()
             except BaseException:
                 _show()
+        unfit, made = spare.unfit(), {}
         try:
-            self._link.send({"type": "ended", "key": self._key, "status": status, "unfit": spare.unfit()})
+            if not unfit and not (type(room) is int and watch.used_by(_getpid()) > room):
+                made = self._spares.make(self._key)
+            self._link.send({"type": "ended", "key": self._key, "status": status, "unfit": unfit, **made})
+        except spare.TookOver:
+            raise
         except BaseException:  # the code has closed the descriptor
             _exit(status)
 

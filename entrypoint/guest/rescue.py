@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from guest.run import Run
 
 PATIENCE = 10.0  # seconds that a process of the sandbox has to answer, if the call has as many
+READY = 5.0  # seconds that a copy has until it waits
 SOON = 0.001  # seconds between two looks whether processes have ended
 LARGE = 0.4  # of the memory limit: with more, there is no room for a second copy of the variables
 ENOUGH = 0.003  # seconds after which a call isn't held up by the end of a process that isn't needed
 
 # What the process of the variables has been asked for.
-_FIRST, _BEGUN, _SPARE, _AGAIN = "a copy before the first call", "the code", "a copy", "a copy of a copy"
+_FIRST, _BEGUN, _ENDED, _AGAIN = "a copy before the first call", "code", "a copy", "a copy of a copy"
 
 
 class Sandbox:
@@ -54,6 +55,8 @@ class Sandbox:
         self._why = ""  # there is no copy
         self._slow = ""  # nor will there be one
         self._note = ""
+        self._made: wire.Frame | None = None  # what the process says of the copy that it has made
+        self._waits = False  # what the copy says
         self._took = False
         if os.getpid() != 1:
             adopt()
@@ -111,13 +114,17 @@ class Sandbox:
 
     def _execute(self) -> None:
         """Sends the code, with the key and whether the call can be taken back."""
-        more = b',"key":"%s","back":%s}\n' % (self._key.encode(), b"true" if self.spare else b"false")
-        self._run.to_child.push(self._line + more)
+        more: wire.Frame = {"key": self._key, "back": self.spare > 0}
+        if self._limit or self._slow:
+            more["room"] = 0 if self._slow else int(LARGE * self._limit)
+        self._run.to_child.push(self._line + b"," + wire.encode(more)[1:])
         self._line = b""
+        self._waits, self._made = False, None
         self._asked, self.until = _BEGUN, time.monotonic() + PATIENCE
 
     def _ask(self, what: str, **more: object) -> None:
         """Asks the process for a copy of itself."""
+        self._waits, self._made = False, None
         self._asked, self.until = what, time.monotonic() + PATIENCE
         self._run.to_child.push(wire.encode({"type": "spare", "key": self._key, **more}))
 
@@ -126,7 +133,7 @@ class Sandbox:
         return self._asked == _FIRST or self._run.order is not None
 
     def said(self, kind: str, frame: wire.Frame) -> None:
-        """Takes what the process says of itself: begun, ended, spare, took.
+        """Takes what the process says of itself: begun, ended, made, took; and what its copy says: waits.
 
         It changes nothing but who is asked next, and counts only in the call it is about.
         """
@@ -134,35 +141,37 @@ class Sandbox:
             return
         if kind == "took":
             self._took = True
+            return
+        elif kind == "waits":
+            self._waits = True
         elif kind == "begun" and self._asked == _BEGUN:
             self._asked, self.until = "", 0.0
-        elif kind == "spare" and self._asked in (_FIRST, _SPARE, _AGAIN):
-            self._answered(frame)
-        elif kind == "ended" and self._run.running and self._told is None and self._asked in ("", _BEGUN):
+        elif kind == "made" and self._asked in (_FIRST, _AGAIN) and self._made is None:
+            self._made = frame
+        elif kind == "ended" and self._run.running and self._made is None and self._asked in ("", _BEGUN):
             status = frame.get("status")
-            if type(status) is int and 0 <= status <= 255:
-                self._told = status
-                self._unfit = [name for name in names(frame.get("unfit")) if name in wire.UNFIT]
-                if why := self._no_use:
-                    self._why = why
-                    self.freeze()
-                    self._over()
-                else:
-                    self._ask(_SPARE)
+            if type(status) is not int or not 0 <= status <= 255:
+                return
+            self._told, self._made, self._asked = status, frame, _ENDED
+            self._unfit = [name for name in names(frame.get("unfit")) if name in wire.UNFIT]
+            self.until = time.monotonic() + READY
+        if self._made is not None and (self._waits or "pid" not in self._made):
+            self._complete()
 
     def is_of_call(self, frame: wire.Frame) -> bool:
         """Reports whether the process that was sent the code says it, or one that has its memory."""
         return frame.get("key") == self._key
 
-    def _answered(self, frame: wire.Frame) -> None:
-        """Takes the number of a copy: from before the first call, of after this one, or of a copy."""
-        asked, self._asked, self.until = self._asked, "", 0.0
+    def _complete(self) -> None:
+        """Goes on once a copy was made: one of before the first call, of after this one, or of a copy."""
+        asked, made = self._asked, self._made or {}
+        self._asked, self._made, self.until = "", None, 0.0
         if asked != _FIRST:
             self.freeze()
-        copy = self._looked_at(frame)
-        if asked == _SPARE:
+        copy = self._looked_at(made)
+        if asked == _ENDED:
             self._fresh = copy
-            self._over()
+            self._run.status, self._run.alive = (self._told or 0) << 8, True
             return
         self.spare = copy
         if asked == _FIRST and self._run.cancelled_id == self._run.id:
@@ -171,27 +180,19 @@ class Sandbox:
         elif asked == _FIRST:
             self._execute()
 
-    def _over(self) -> None:
-        """Ends a call whose process goes on."""
-        self._asked, self.until = "", 0.0
-        self._run.status, self._run.alive = (self._told or 0) << 8, True
-
     def _looked_at(self, frame: wire.Frame) -> int:
         """The number of a copy that is one, as far as can be seen; otherwise 0, and why."""
         pid, number = frame.get("pid"), frame.get("errno")
-        ours = (1, os.getpid(), self._run.child, self.spare, self.older)
-        if type(pid) is int and pid > 0 and pid not in ours:
+        if type(pid) is int and pid not in (self._run.child, self.spare, self.older):
             if processes.is_copy(pid, self._run.child):
                 self._why = ""
                 return pid
             if processes.parent(pid) == self._run.child:
                 _kill(pid)
-        if number == errno.ETIMEDOUT:
-            self._slow = self._why = "the copies of its process don't get ready"
-        elif type(number) is int and number in errno.errorcode:
+        if type(number) is int and number in errno.errorcode:
             self._why = f"no copy of its process could be made: {os.strerror(number)}"
         else:
-            self._why = "what its process made is no copy that waits"
+            self._why = self._no_use or "what its process has made is no copy that waits"
         return 0
 
     @property
@@ -268,7 +269,18 @@ class Sandbox:
         """Ends a call whose process doesn't answer."""
         if self.until and now >= self.until:
             self.until = 0.0
-            self._run.kill("deaf" if self._told is None else "stuck")
+            if self._made is None:
+                self._run.kill("deaf")
+            else:
+                self._do_without()
+
+    def _do_without(self) -> None:
+        """Goes on without a copy that doesn't come to wait. That isn't to hold up every call."""
+        pid = self._made.get("pid") if self._made else None
+        if type(pid) is int and processes.parent(pid) == self._run.child:
+            _kill(pid)
+        self._made, self._slow = {}, "the copies of its process don't get ready"
+        self._complete()
 
     def _there(self, requests: Requests | None) -> bool:
         """Replaces a process that has ended between calls, and reports whether there is one."""
@@ -317,6 +329,8 @@ class Sandbox:
             if not self._others():
                 break
             time.sleep(SOON)
+        for pid in self._before if self.running else ():
+            processes.send(pid, signal.SIGCONT)
         child, status, run.status = run.child, run.status, None
         if not copies[0]:  # an earlier state isn't what was promised: there was no way back
             _kill(self.older)
@@ -359,13 +373,13 @@ class Sandbox:
                 self._why, self.older = why, 0
                 return True
             self._ask(_AGAIN)
-            done = self._heard(requests, until, lambda: not self._asked)
+            done = self._heard(requests, min(until, time.monotonic() + READY), lambda: not self._asked)
+            if not done and self._made is not None:
+                self._do_without()
+                done = True
             self._asked, self.until = "", 0.0
-            if not done:
-                self.spare, self.older = keep
-                return False
-            self.older = 0
-            return True
+            self.spare, self.older = (self.spare, 0) if done else keep
+            return done
         except OSError:  # it is gone
             return False
         finally:

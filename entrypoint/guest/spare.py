@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import gc
 import os
-import select
 import signal
 import sys
 import threading
@@ -18,13 +17,11 @@ from guest import confine, limits, wire
 from guest.light_typing import Any
 from guest.link import Link
 
-_fork, _getpid, _exit, _setsid, _waitpid, _kill = os.fork, os.getpid, os._exit, os.setsid, os.waitpid, os.kill
-_pipe, _read, _write, _close, _poll = os.pipe, os.read, os.write, os.close, select.poll
+_fork, _exit, _setpgid, _waitpid, _write = os.fork, os._exit, os.setpgid, os.waitpid, os.write
 _sigmask, _sigwait, _sigpending = signal.pthread_sigmask, signal.sigwait, signal.sigpending
 _sigwaitinfo = signal.sigwaitinfo
 
 SI_USER = 0  # the code of a signal that kill has sent
-SECONDS = 5.0  # that a copy has until it waits
 
 
 def unfit() -> list[str]:
@@ -38,48 +35,35 @@ class Spares:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._supervisor = os.getppid()
+        self._close_memory = confine.memory_closer()
         self._made: list[int] = []  # processes that are to be collected when they have ended
 
-    def make(self, key: object) -> None:
-        """Forks a spare, and tells the supervisor its number once it waits.
+    def make(self, key: object) -> wire.Frame:
+        """Forks a spare, and returns what the supervisor is to be told: pid or errno.
 
-        It returns in the spare too, once that has taken over.
+        The spare itself tells it when it waits. It doesn't return in that; once that has taken over,
+        it raises TookOver there.
         """
         self._made = [pid for pid in self._made if not _ended(pid)]
         state = _random_state()
         try:
-            ready, told = _pipe()
-            try:
-                pid = _quiet_fork()
-            except BaseException:
-                _close(ready)
-                _close(told)
-                raise
+            pid = _quiet_fork()
         except Exception as e:
-            number = e.errno if isinstance(e, OSError) else errno.ENOMEM
-            self._link.send({"type": "spare", "key": key, "errno": number})
-            return
-        if pid == 0:
-            try:
-                _close(ready)
-                self._wait(told, state)
-            except BaseException:
-                _exit(1)
-            return
-        _close(told)
-        self._made.append(pid)
-        if _comes(ready):
-            self._link.send({"type": "spare", "key": key, "pid": pid})
-        else:
-            _kill(pid, signal.SIGKILL)
-            self._link.send({"type": "spare", "key": key, "errno": errno.ETIMEDOUT})
+            return {"errno": e.errno if isinstance(e, OSError) else errno.ENOMEM}
+        if pid:
+            self._made.append(pid)
+            return {"pid": pid}
+        try:
+            self._wait(key, state)
+        except BaseException:
+            _exit(1)
+        raise TookOver
 
-    def _wait(self, told: int, state: object) -> None:
-        _setsid()  # out of reach of signals to the group of the code
+    def _wait(self, key: object, state: object) -> None:
+        _setpgid(0, 0)  # out of reach of signals to the group of the code; setsid takes a millisecond
         limits.oom_score(limits.LATER)
-        confine.be_a_copy()
-        _write(told, b".")
-        _close(told)
+        self._close_memory()
+        _write(self._link.fd, wire.encode({"type": "waits", "key": key}))
         while True:
             info = _sigwaitinfo({wire.WAKE})
             if info.si_code == SI_USER and info.si_pid == self._supervisor:
@@ -95,14 +79,8 @@ class Spares:
         self._link.take_over()
 
 
-def _comes(fd: int) -> bool:
-    """Whether a byte comes in time."""
-    try:
-        poller = _poll()
-        poller.register(fd, select.POLLIN)
-        return bool(poller.poll(SECONDS * 1000)) and _read(fd, 1) == b"."
-    finally:
-        _close(fd)
+class TookOver(BaseException):
+    """The process was a spare, and has taken over: it is to wait for the next frame."""
 
 
 def _ended(pid: int) -> bool:
