@@ -34,13 +34,13 @@ def parent(pid: int) -> int:
 def is_copy(pid: int, child: int) -> bool:
     """Whether a process is as a copy of child is that waits: in a group of its own, and deaf to signals.
 
-    A kernel that tells no signals (gVisor) is believed without.
+    A kernel that tells nothing of signals (gVisor) doesn't tell that this process handles some either.
     """
     fields = stat(pid)
     if len(fields) <= _BLOCKED or fields[0] in "ZX" or fields[1:3] != [str(child), str(pid)]:
         return False
-    blocked = int(fields[_BLOCKED])
-    return int(fields[_THREADS]) <= 1 and blocked in (0, blocked | _ALL)
+    blocked, told = int(fields[_BLOCKED]), any(int(field) for field in stat(os.getpid())[_BLOCKED : _BLOCKED + 3])
+    return int(fields[_THREADS]) <= 1 and (blocked | _ALL == blocked or not told)
 
 
 def others(groups: Container[int] | None, family: Container[int], left: Container[int]) -> list[int]:

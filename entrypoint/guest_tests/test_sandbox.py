@@ -13,8 +13,8 @@ from guest_tests.host import Frame, Guest, Ran
 class Sandbox:
     """Calls of one guest. Use it in a with statement."""
 
-    def __init__(self, **options: Any) -> None:
-        self.guest = Guest()
+    def __init__(self, changed: dict[str, tuple[str, str]] | None = None, **options: Any) -> None:
+        self.guest = Guest(changed)
         self._options, self._calls = options, 0
 
     def __enter__(self) -> Sandbox:
