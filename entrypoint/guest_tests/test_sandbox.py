@@ -188,7 +188,7 @@ class Sandboxes(unittest.TestCase):
             self.assertLess(_resident(pid) - before, 1 << 20)
             self.assertLess(len(os.listdir(f"/proc/{pid}/fd")), 20)
             children = [p for p in os.listdir("/proc") if p.isdigit() and _stat(int(p))[1:2] == [str(pid)]]
-            self.assertLess(len(children), 4)
+            self.assertLess(len(children), 6)  # two copies, and those that have just been ended
 
 
 def _stat(pid: int) -> list[str]:
