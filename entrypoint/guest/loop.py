@@ -107,7 +107,7 @@ class Loop:
             outcome.cancelled(run)
         elif execute and run.files_failed:
             outcome.refuse(run, run.files_failed)
-        elif why := (sandbox.begin(order, run.line, requests) if execute else sandbox.begin_job(order, requests)):
+        elif why := (sandbox.begin if execute else sandbox.begin_job)(order, requests):
             outcome.refuse(run, why)
         elif execute:
             run.files.clear()
@@ -193,7 +193,8 @@ class Loop:
     def _poller(self, now: float) -> select.poll:
         poller = select.poll()
         poller.register(self._in, select.POLLIN)
-        poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size and not self._holds_back(now) else 0)
+        writes = self._run.to_host.size and not self._holds_back(now)
+        poller.register(self._run.to_host.fd, select.POLLOUT if writes else 0)
         poller.register(self._wake[0], select.POLLIN)
         room = self._run.to_host.size < wire.HIGH_WATER
         if room and self._run.running and not self._run.done:

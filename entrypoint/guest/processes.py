@@ -39,7 +39,8 @@ def is_copy(pid: int, child: int) -> bool:
     fields = stat(pid)
     if len(fields) <= _BLOCKED or fields[0] in "ZX" or fields[1:3] != [str(child), str(pid)]:
         return False
-    blocked, told = int(fields[_BLOCKED]), any(int(field) for field in stat(os.getpid())[_BLOCKED : _BLOCKED + 3])
+    blocked = int(fields[_BLOCKED])
+    told = any(int(field) for field in stat(os.getpid())[_BLOCKED : _BLOCKED + 3])
     return int(fields[_THREADS]) <= 1 and (blocked | _ALL == blocked or not told)
 
 

@@ -61,7 +61,7 @@ class Sandbox:
         if os.getpid() != 1:
             adopt()
 
-    def begin(self, execute: wire.Frame, line: bytes, requests: Requests | None) -> str:
+    def begin(self, execute: wire.Frame, requests: Requests | None) -> str:
         """Has the process run the code, and returns why that can't be.
 
         What its processes have written since the call before is dropped: all of them are stopped.
@@ -75,7 +75,7 @@ class Sandbox:
             requests.forget()
             self._run.to_child.forget()
         self._key, self._told, self.gone = os.urandom(8).hex(), None, False
-        self._line = line.rstrip()[:-1]
+        self._line = self._run.line.rstrip()[:-1]
         self._before = frozenset(self._others()) - {self._run.child} if self.running else frozenset()
         self.thaw()
         if self._used:
@@ -142,7 +142,7 @@ class Sandbox:
         if kind == "took":
             self._took = True
             return
-        elif kind == "waits":
+        if kind == "waits":
             self._waits = True
         elif kind == "begun" and self._asked == _BEGUN:
             self._asked, self.until = "", 0.0
@@ -153,7 +153,6 @@ class Sandbox:
             if type(status) is not int or not 0 <= status <= 255:
                 return
             self._told, self._made, self._asked = status, frame, _ENDED
-            self._unfit = [name for name in names(frame.get("unfit")) if name in wire.UNFIT]
             self.until = time.monotonic() + READY
         if self._made is not None and (self._waits or "pid" not in self._made):
             self._complete()
@@ -168,6 +167,8 @@ class Sandbox:
         self._asked, self._made, self.until = "", None, 0.0
         if asked != _FIRST:
             self.freeze()
+        if asked == _ENDED:
+            self._unfit = [name for name in names(made.get("unfit")) if name in wire.UNFIT]
         copy = self._looked_at(made)
         if asked == _ENDED:
             self._fresh = copy
@@ -189,10 +190,12 @@ class Sandbox:
                 return pid
             if processes.parent(pid) == self._run.child:
                 _kill(pid)
-        if type(number) is int and number in errno.errorcode:
+        if "pid" in frame:
+            self._why = "what its process has made is no copy that waits"
+        elif type(number) is int and number in errno.errorcode:
             self._why = f"no copy of its process could be made: {os.strerror(number)}"
         else:
-            self._why = self._no_use or "what its process has made is no copy that waits"
+            self._why = self._no_use or "its process has made none"
         return 0
 
     @property
@@ -225,7 +228,8 @@ class Sandbox:
             if self.gone:
                 if not self._replaced(requests, self.spare, self.older):
                     return {"state": "lost", "reason": self.lost}
-                self._note = "the command has ended the process of the variables; threads are gone"
+                said = "the command has ended the process of the variables; threads are gone"
+                self._note = f"{said}; {self._note}" if self._note else said
         elif self._run.alive:
             _kill(self.older)
             self.older, self.spare, self._fresh = self.spare, self._fresh, 0
@@ -291,7 +295,8 @@ class Sandbox:
             return False
         killed, run.killed, run.because = run.killed, "", ""
         why = f"were ended between calls ({killed})" if killed else "ended between calls"
-        self._note = f"its processes {why}; threads are gone"
+        self._note = f"its processes {why}; threads are gone" + (f"; {self._note}" if self._note else "")
+        self.freeze()
         return True
 
     def kill(self) -> None:
@@ -315,14 +320,14 @@ class Sandbox:
             _kill(pid)
 
     def _replaced(self, requests: Requests | None, *copies: int) -> int:
-        """Has the first of the copies take over that can, and returns its number.
+        """Has the first of the copies take over that can, and returns its number, or 0.
 
-        All other processes are ended before; the copies that aren't needed, after. 0 if none
-        answers in time, or there is no first one. What has taken over is asked for a copy in turn.
+        All other processes are ended before; the copies that aren't needed, after. Without a first
+        one there is none. What has taken over is asked for a copy in turn.
         """
         run, until = self._run, time.monotonic() + PATIENCE
-        own, self._fresh = self._fresh, 0
-        _kill(own)
+        _kill(self._fresh)
+        self._fresh, self._note = 0, ""
         while time.monotonic() < until:
             self.kill()
             processes.collect()
@@ -341,17 +346,18 @@ class Sandbox:
                     self._note = "a copy of an earlier state has taken over: the latest one didn't answer"
                 for other in copies:
                     _kill(other if other != pid else 0)
+                self.gone = False
                 return pid
             _kill(pid)
             self.spare, self.older = (0 if p == pid else p for p in (self.spare, self.older))
         run.child, run.status = child, status or 0  # it has been collected
         self.lost = "its process has ended, and "
-        if requests is None:
-            self.lost += "all its processes have closed what they speak to the bridge by"
-        elif any(copies):
-            self.lost += "the copy of it didn't answer"
-        else:
+        if not any(copies):
             self.lost += f"there was no copy of it: {self._why}"
+        elif requests is None:
+            self.lost += "all its processes have closed what they speak to the bridge by"
+        else:
+            self.lost += "the copy of it didn't answer"
         return 0
 
     def _takes_over(self, pid: int, requests: Requests, until: float) -> bool:

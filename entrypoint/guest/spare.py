@@ -14,7 +14,6 @@ import sys
 import threading
 
 from guest import confine, limits, wire
-from guest.light_typing import Any
 from guest.link import Link
 
 _fork, _exit, _setpgid, _waitpid, _write = os.fork, os._exit, os.setpgid, os.waitpid, os.write

@@ -61,7 +61,7 @@ class Forged(unittest.TestCase):
             code = (
                 "for kind in ('ended', 'made', 'waits', 'claim', 'took'):\n"
                 "    for key in (old, '', None, 1):\n"
-                "        frame = {'type': kind, 'key': key, 'status': 7, 'pid': 1, 'error': {'message': 'old'}}\n"
+                "        frame = {'type': kind, 'key': key, 'status': 7, 'error': {'message': 'old'}}\n"
                 "        os.write(link.fd, json.dumps(frame).encode() + b'\\n')\n"
                 "print('code')"
             )
@@ -70,16 +70,17 @@ class Forged(unittest.TestCase):
 
     def test_processes_that_are_no_copies(self) -> None:
         """None is taken for one, and only one of the code's own is ended for it."""
-        for forged in ("os.getpid()", "1", "0", "-1", str(os.getpid()), "1 << 70", "True", "'1'", "[1]", "p.pid"):
+        mine = str(os.getpid())
+        for forged in ("os.getpid()", "1", "0", "-1", mine, "1 << 70", "True", "'1'", "[1]", "p.pid"):
             with self.subTest(forged), Sandbox() as box:
                 ran = box.call(
-                    PREPARED + "import subprocess\np = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+                    PREPARED + "import subprocess\n"
+                    "p = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
                     f"print(p.pid, flush=True)\nsay('waits'); say('ended', status=0, pid={forged})\n"
                     "while True: pass"
                 )
-                self.assertEqual(
-                    ran.done["sandbox"], {"state": "kept", "noWayBack": "what its process has made is no copy that waits"}
-                )
+                why = "what its process has made is no copy that waits"
+                self.assertEqual(ran.done["sandbox"], {"state": "kept", "noWayBack": why})
                 sleeps = int(ran.stdout)
                 if forged == "p.pid":
                     _until(lambda pid=sleeps: not processes.alive(pid))
@@ -108,7 +109,8 @@ class Forged(unittest.TestCase):
             ran = box.call(
                 PREPARED + "for pid in copies():\n"
                 "    for name in ('mem', 'environ', 'maps', 'fd'):\n"
-                "        try: (os.listdir if name == 'fd' else open)(f'/proc/{pid}/{name}'); print('open', name)\n"
+                "        look = os.listdir if name == 'fd' else open\n"
+                "        try: look(f'/proc/{pid}/{name}'); print('open', name)\n"
                 "        except PermissionError: print('closed')"
             )
             self.assertEqual(ran.stdout, "closed\n" * 4)
@@ -134,7 +136,8 @@ class Racing(unittest.TestCase):
             box.call(PREPARED + "x = 1")
             with tempfile.TemporaryDirectory() as base:
                 run = box.begin(
-                    f"import os\nx = 2; print('on', flush=True)\nwhile not os.path.exists({base!r} + '/go'): pass\n"
+                    "import os\nx = 2; print('on', flush=True)\n"
+                    f"while not os.path.exists({base!r} + '/go'): pass\n"
                     f"say('ended', status=0); os.mkdir({base!r} + '/said')\nwhile True: pass"
                 )
                 box.guest.until("output")
@@ -208,11 +211,14 @@ class First(unittest.TestCase):
 
     def test_a_cancel_before_the_code_ends_nothing(self) -> None:
         with Sandbox() as box:
-            pid = box.call("import os, threading\nthread = threading.Thread(target=threading.Event().wait, daemon=True)\n"
-                           "thread.start(); x = 1; os.getpid()").stdout
+            pid = box.call(
+                "import os, threading\n"
+                "thread = threading.Thread(target=threading.Event().wait, daemon=True)\n"
+                "thread.start(); x = 1; os.getpid()"
+            ).stdout
             box.guest.send({"type": "cancel", "id": "run-c"})
-            execute = {"type": "execute", "id": "run-c", "code": "x = 2", "keep": True, "options": {}, "providers": []}
-            box.guest.send(execute)
+            execute = {"type": "execute", "code": "x = 2", "keep": True, "options": {}, "providers": []}
+            box.guest.send({**execute, "id": "run-c"})
             done = box.guest.until("done")[-1]
             self.assertEqual(done["wait"], {"exited": False, "status": 0, "killed": "cancel"})
             self.assertEqual((done["error"]["code"], done["sandbox"]), ("cancelled", {"state": "kept"}))
@@ -230,7 +236,8 @@ class First(unittest.TestCase):
             self.assertEqual(Ran(guest.until("done")).stdout, "1\n")
 
     def test_a_cancel_while_the_first_copy_is_made(self) -> None:
-        slow = {"spare": ("            pid = _quiet_fork()", "            __import__('time').sleep(0.5); pid = _quiet_fork()")}
+        fork = "            pid = _quiet_fork()"
+        slow = {"spare": (fork, f"            __import__('time').sleep(0.5)\n{fork}")}
         with Guest(slow) as guest:
             guest.until("ready")
             execute = {"type": "execute", "code": "print(1)", "keep": True, "options": {}, "providers": []}
@@ -248,7 +255,8 @@ class LeftBehind(unittest.TestCase):
 
     def test_an_alarm(self) -> None:
         with Sandbox() as box:
-            pid = box.call("import os, signal; signal.setitimer(signal.ITIMER_REAL, 0.05); os.getpid()").stdout
+            code = "import os, signal; signal.setitimer(signal.ITIMER_REAL, 0.05); os.getpid()"
+            pid = box.call(code).stdout
             time.sleep(0.2)
             self.assertEqual(box.call("os.getpid()").stdout, pid)
             box.call(
@@ -262,8 +270,11 @@ class LeftBehind(unittest.TestCase):
 
     def test_a_signal_between_calls(self) -> None:
         with Sandbox() as box:
-            code = "import os, signal\ndef raises(*rung): raise KeyError('rung')\nsignal.signal(signal.SIGUSR1, raises)\n"
-            pid = int(box.call(code + "x = 1; os.getpid()").stdout)
+            code = (
+                "import os, signal\ndef raises(*rung): raise KeyError('rung')\n"
+                "signal.signal(signal.SIGUSR1, raises)\nx = 1; os.getpid()"
+            )
+            pid = int(box.call(code).stdout)
             os.kill(pid, signal.SIGUSR1)
             ran = box.call("x = 2")
             self.assertEqual((ran.error["type"], state(ran)), ("KeyError", "kept"))
@@ -273,8 +284,8 @@ class LeftBehind(unittest.TestCase):
         with Sandbox() as box:
             pid = box.call("import os; os.getpid()").stdout
             for code in (
-                "import sys\nclass Bad:\n    def write(self, text): raise KeyError\n    flush = write\nsys.stderr = Bad()\n"
-                "raise SystemExit('text')",
+                "import sys\nclass Bad:\n    def write(self, text): raise KeyError\n    flush = write\n"
+                "sys.stderr = Bad()\nraise SystemExit('text')",
                 "def hook(*error): raise KeyError\nsys.excepthook = hook\nsys.stdout = Bad()",
                 "raise KeyboardInterrupt",
                 "raise GeneratorExit",
@@ -310,7 +321,8 @@ class Words(unittest.TestCase):
         """The names of libraries and the number of an error come from the code."""
         with Sandbox() as box:
             box.call(PREPARED)
-            ran = box.call("say('ended', status=0, unfit=['call 555-0100'], errno=11, why='call 555-0100')\nwhile True: pass")
+            said = "unfit=['call 555-0100'], errno=11, why='call 555-0100'"
+            ran = box.call(f"say('ended', status=0, {said})\nwhile True: pass")
             self.assertEqual(
                 ran.done["sandbox"]["noWayBack"],
                 "no copy of its process could be made: Resource temporarily unavailable",
@@ -320,7 +332,7 @@ class Words(unittest.TestCase):
     def test_credit_begins_again_with_each_call(self) -> None:
         with Sandbox() as box:
             for _ in range(2):
-                box.begin("import time\ntry: runtime.load_server('x')\nexcept Exception as e: print(len(str(e)))")
+                box.begin("try: runtime.load_server('x')\nexcept Exception as e: print(len(str(e)))")
                 call = box.guest.until("tool_call")[-1]["callId"]
                 error = {"code": "tool_error", "message": "x" * (3 << 20)}
                 box.guest.send({"type": "tool_result", "callId": call, "ok": False, "error": error})
