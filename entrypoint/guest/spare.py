@@ -72,9 +72,11 @@ class Spares:
         confine.be_the_child()
         limits.oom_score(limits.FIRST)
         self._made.clear()
-        if state is not None:
-            sys.modules["random"].setstate(state)
-        _mend_pools()
+        for mend in (lambda: _seed(state), _mend_pools):
+            try:
+                mend()
+            except Exception:  # the code has put something else in the place of a module's
+                pass
         self._link.take_over()
 
 
@@ -107,6 +109,11 @@ def _random_state() -> object:
         return random.getstate() if random else None
     except Exception:  # the code has put something else in its place
         return None
+
+
+def _seed(state: object) -> None:
+    if state is not None:
+        sys.modules["random"].setstate(state)
 
 
 def _mend_pools() -> None:

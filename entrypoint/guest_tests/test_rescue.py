@@ -12,7 +12,7 @@ from collections.abc import Callable
 from guest import processes
 from guest_tests.host import PATIENCE, Guest, Ran
 from guest_tests.test_files import changed, piece
-from guest_tests.test_sandbox import Sandbox, state
+from guest_tests.test_sandbox import Sandbox, here, state
 
 # Gives the code the link, the key of its call, and the copy that can take it back. The key of
 # another call is of no use.
@@ -68,6 +68,7 @@ class Forged(unittest.TestCase):
             ran = box.call(code)
             self.assertEqual((ran.stdout, ran.ok, state(ran)), ("code\n", True, "kept"), ran.error)
 
+    @here
     def test_processes_that_are_no_copies(self) -> None:
         """None is taken for one, and only one of the code's own is ended for it."""
         mine = str(os.getpid())
@@ -115,6 +116,7 @@ class Forged(unittest.TestCase):
             )
             self.assertEqual(ran.stdout, "closed\n" * 4)
 
+    @here
     def test_a_copy_is_not_dumpable_until_it_takes_over(self) -> None:
         with Sandbox() as box:
             prctl = "import ctypes; ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)"
@@ -128,6 +130,7 @@ class Forged(unittest.TestCase):
             self.assertEqual(box.call(prctl).stdout, "1\n")
 
 
+@here
 class Racing(unittest.TestCase):
     """The word that a call is over, and the end of its process at the same time."""
 
@@ -268,6 +271,7 @@ class LeftBehind(unittest.TestCase):
             ran = box.call("import time\nsignal.alarm(1); time.sleep(10)")
             self.assertEqual((ran.error["type"], state(ran)), ("TimeoutError", "kept"))
 
+    @here
     def test_a_signal_between_calls(self) -> None:
         with Sandbox() as box:
             code = (
@@ -304,7 +308,7 @@ class LeftBehind(unittest.TestCase):
             self.assertEqual(state(box.bad()), "before")
             self.assertEqual(box.call("pool.submit(abs, -2).result()").stdout, "2\n")
 
-    @unittest.skipIf(os.environ.get("GUEST_UNDER"), "there is no directory of this machine's")
+    @here
     def test_a_directory_for_files_that_the_code_has_changed(self) -> None:
         with tempfile.TemporaryDirectory() as base, Sandbox(changed=changed(f"{base}/in")) as box:
             pid = box.call(f"import os; os.symlink('/etc', {base!r} + '/in'); os.getpid()").stdout
