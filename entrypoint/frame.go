@@ -56,9 +56,11 @@ type Execute struct {
 }
 
 // File is a piece of a file that the code is to find. The first one of a name makes the file, and
-// each adds to its end. All come before the execute.
+// each adds to its end. All come before the execute. Those of a run that doesn't come to its execute
+// are removed when the files or the execute of another do.
 type File struct {
 	Type string `json:"type"`
+	ID   string `json:"id"`   // of the execute
 	Name string `json:"name"` // one part of a path
 	Data string `json:"data"` // base64
 }
@@ -349,8 +351,14 @@ type Wait struct {
 	Status int  `json:"status"`           // exit status
 	Signal int  `json:"signal,omitempty"` // it was ended by this signal
 	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes",
-	// or "deaf": it didn't answer before the code, which hasn't run.
+	// or "deaf": it didn't answer before the code, which hasn't run. A cancel without a Signal came
+	// before the code, which was not begun then.
 	Killed string `json:"killed,omitempty"`
+
+	// Told says that the process goes on, as that of a sandbox does, and that Status is its own
+	// word.
+	Told bool `json:"told,omitempty"`
+
 	// OOM counts the processes of the container that the kernel killed for lack of memory.
 	OOM int64 `json:"oom,omitempty"`
 }

@@ -45,7 +45,7 @@ func (n *session) sendFiles(g *guest) error {
 			if err != nil {
 				return fmt.Errorf("the file %s could not be read whole: %w", f.Name, err)
 			}
-			frame := entrypoint.File{Type: entrypoint.TypeFile, Name: f.Name}
+			frame := entrypoint.File{Type: entrypoint.TypeFile, ID: n.req.ID, Name: f.Name}
 			frame.Data = base64.StdEncoding.EncodeToString(buf[:size])
 			if err := g.stdin.Write(frame); err != nil {
 				n.unsentFrame(err)

@@ -12,7 +12,7 @@ import (
 
 // Bounds of a guest that lasts which need no tuning.
 const (
-	keptGrace = 4 * time.Second  // from cancel to done: another process may have to take over
+	keptGrace = 12 * time.Second // from cancel to done: another process may have to take over
 	keptPong  = 10 * time.Second // for its answer to a ping between calls: what it has can't be replaced
 )
 

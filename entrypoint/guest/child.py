@@ -70,17 +70,18 @@ def main(fd: int, order: wire.Frame | None = None) -> None:
     gc.unfreeze()
     frame = link.first()
     gc.enable()
-    status, options = 1, frame["options"]
+    status, options, kept = 1, frame["options"], frame.get("type") == "spare"
     try:
-        runtime.install(frame)
-        display.limit = options.get("maxArtifactBytes") or 0
+        if not kept:
+            runtime.install(frame)
+            display.limit = options.get("maxArtifactBytes") or 0
         (packages.limit if packages else limits.apply)(*limits.of(options))
     except Exception as e:
         kind = type(e).__name__
         told = f"the guest could not prepare the run: {kind}: {e}"
         link.send({"type": "claim", "error": {"code": "internal_error", "type": kind, "message": told}})
         leave(status, display, fast)
-    if frame.get("keep"):
+    if kept:
         from guest.repeat import Repeat
 
         Repeat(link, namespace, runtime, display, packages, reserve).serve(frame)

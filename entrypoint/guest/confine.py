@@ -9,6 +9,11 @@ import os
 import signal
 import struct
 
+from guest.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
@@ -209,6 +214,18 @@ def be_the_child() -> None:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     except (ImportError, OSError):
         pass
+
+
+def memory_closer() -> Callable[[], object]:
+    """What closes the memory of a process to others of its user, until it is the child: a call made ready."""
+    try:
+        import ctypes
+
+        prctl = ctypes.CDLL(None).prctl
+    except (ImportError, OSError, AttributeError):
+        return lambda: None
+    args = [ctypes.c_int(PR_SET_DUMPABLE), *(ctypes.c_ulong(0) for _ in range(4))]
+    return lambda: prctl(*args)
 
 
 def adopt() -> None:

@@ -30,7 +30,8 @@ class Reserve:
 
     def release(self) -> None:
         self._held.close()
-        for file in self._files:
+        files, self._files = self._files, []
+        for file in files:
             try:
                 os.close(file)
             except OSError:  # the code has closed what wasn't its own

@@ -85,7 +85,7 @@ def thin_threads() -> None:
         pass
 
 
-FIRST, LATER = b"1000", b"500"  # of oom_score
+FIRST, LATER = b"1000", b"0"  # of oom_score
 
 
 def oom_score(value: bytes) -> None:

@@ -110,11 +110,12 @@ class Link:
         self._waiting, self._early, self._lines = {}, [], wire.Lines(wire.MAX_FRAME)
         self._cancelled.clear()
         while data := wire.read_some(self._fd, 1 << 18):
-            for line in self._lines.feed(data):
-                frame = wire.decode(line) or {}
-                if frame.get("type") == "take":
-                    self.send({"type": "took", "key": frame.get("key")})
-                    return
+            frames = [wire.decode(line) or {} for line in self._lines.feed(data)]
+            takes = [frame.get("key") for frame in frames if frame.get("type") == "take"]
+            for key in takes:
+                self.send({"type": "took", "key": key})
+            if takes:
+                return
         raise EOFError("the supervisor is gone")
 
     def send(self, frame: wire.Frame) -> None:
@@ -204,6 +205,9 @@ class Link:
         frame = wire.decode(line)
         if frame is None:  # an answer that Python can't hold is still the answer of its call
             frame = {"callId": wire.call_id(line, wire.RESULT), **_UNREADABLE}
+        if frame.get("type") == "take":  # asked again: an answer to another copy, which is no more
+            self.send({"type": "took", "key": frame.get("key")})
+            return
         if frame.get("type") in ORDERS:
             self._orders.put(frame)
             return

@@ -89,30 +89,35 @@ class Loop:
         sandbox = self._run.sandbox
         if not sandbox or sandbox.lost or not self._link_open:
             return False
-        as_before = not self._run.code and not sandbox.revived
         self._run.again()
         self._watch, self._output = None, self._printed
-        if not sandbox.used or as_before:
-            self._run.warm = self._run.ready and not sandbox.awaits
-            return True
-        sandbox.revived = False
-        self._run.to_child.forget()
-        sandbox.ask()
+        self._run.warm = self._run.ready
         return True
 
     def _begin(self, sandbox: Sandbox, order: wire.Frame) -> None:
-        """Does what the host asks for in the place of code."""
-        self._run.order = None
+        """Does what the host asks for."""
+        run, requests = self._run, self._requests if self._link_open else None
+        execute, run.order = order["type"] == "execute", None
         if order["type"] == "undo":
-            frame = sandbox.undo(self._requests if self._link_open else None)
-            self._run.send({"type": "done", "id": self._run.id, "durationMs": 0, **frame})
-            self._run.done = True
+            frame = sandbox.undo(requests)
+            run.send({"type": "done", "id": run.id, "durationMs": 0, **frame})
+            run.done = True
             return
-        from guest import jobs  # few sandboxes are used so
+        if run.cancelled_id == run.id:
+            outcome.cancelled(run)
+        elif execute and run.files_failed:
+            outcome.refuse(run, run.files_failed)
+        elif why := (sandbox.begin if execute else sandbox.begin_job)(order, requests):
+            outcome.refuse(run, why)
+        elif execute:
+            run.files.clear()
+            run.begin()
+        else:
+            from guest import jobs  # few sandboxes are used so
 
-        sandbox.begin_job(order)
-        self._output = jobs.start(self._run, order)
-        self._run.begin(regardless=True)
+            self._output = jobs.start(run, order)
+            run.begin(regardless=True)
+        run.line = b""
 
     def _step(self) -> None:
         now = time.monotonic()
@@ -137,9 +142,8 @@ class Loop:
                 sandbox.drop_older(now)
             if self._run.order:
                 self._begin(sandbox, self._run.order)
-            if self._run.status is not None and not self._run.asked and not self._replace(sandbox):
-                raise Stop(wire.EXIT_INTERNAL, f"the sandbox ended between calls: {sandbox.lost}")
-        if self._run.status is not None and not self._run.done:
+        # A process that ends between calls is replaced when there is another call.
+        if self._run.status is not None and not self._run.done and (self._run.asked or not sandbox):
             outcome.finish(self._run, self._requests if self._link_open else None, self._output)
             if self._link_open and not sandbox:
                 self._close_link()  # nothing comes behind done
@@ -161,9 +165,6 @@ class Loop:
         if awaited and now - self._run.began >= SOON:  # short code has ended by now, and needs no look
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
-
-    def _replace(self, sandbox: Sandbox) -> bool:
-        return sandbox.died(self._requests if self._link_open else None)
 
     def _let_end(self) -> None:
         """Waits for a child that is ending: until it has ended its memory counts twice (fastexit.py)."""
@@ -192,10 +193,11 @@ class Loop:
     def _poller(self, now: float) -> select.poll:
         poller = select.poll()
         poller.register(self._in, select.POLLIN)
-        poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size and not self._holds_back(now) else 0)
+        writes = self._run.to_host.size and not self._holds_back(now)
+        poller.register(self._run.to_host.fd, select.POLLOUT if writes else 0)
         poller.register(self._wake[0], select.POLLIN)
         room = self._run.to_host.size < wire.HIGH_WATER
-        if room and self._run.running:
+        if room and self._run.running and not self._run.done:
             for fd in self._output.awaited(now):
                 poller.register(fd, select.POLLIN)
         for fd in self._unheard():
@@ -204,7 +206,7 @@ class Loop:
         link = select.POLLIN if takes else 0
         link |= select.POLLOUT if self._run.to_child.size else 0
         sandbox = self._run.sandbox
-        idle = sandbox and self._run.ready and (not self._run.running or self._run.job) and not sandbox.awaits
+        idle = sandbox and self._run.ready and (not self._run.running or self._run.done or self._run.job)
         if self._link_open and link and not idle:
             poller.register(self._run.to_child.fd, link)
         return poller
@@ -212,15 +214,16 @@ class Loop:
     def _unheard(self) -> set[int]:
         """The pipes of processes that run on while no code does: nothing is to wait for a reader."""
         sandbox = self._run.sandbox
-        on = sandbox and sandbox.running and (not self._run.running or self._run.job)
+        between = not self._run.running or self._run.done or self._run.job
+        on = sandbox and sandbox.running and between
         return self._printed.open if on else set()
 
     def _timeout(self, now: float) -> float:
         """Milliseconds until the next thing is due. poll rounds up."""
         times = [self._heard + wire.SILENCE]
-        if sandbox := self._run.sandbox:
-            if sandbox.awaits:
-                times.append(sandbox.until)
+        sandbox = self._run.sandbox
+        if sandbox and sandbox.until:
+            times.append(sandbox.until)
         if not sandbox or self._run.running:
             times.append(now + 1.0)
         if self._output.rests_until > now:
@@ -281,7 +284,7 @@ class Loop:
                     return
                 if pid == self._run.child and self._run.job and self._run.sandbox:
                     self._run.sandbox.gone = True
-                elif pid in (self._run.job or self._run.child, 0):
-                    self._run.status = status
+                elif pid == (self._run.job or self._run.child):
+                    self._run.status, self._run.alive = status, False
         except ChildProcessError:
             return

@@ -29,7 +29,7 @@ _WHY = {
     "cancel": ("cancelled", "the run was cancelled"),
     "memory": ("memory_limit", "the processes of the run used more memory than it may"),
     "processes": ("runtime_error", "the run had more processes and threads than it may"),
-    "deaf": ("internal_error", "the sandbox didn't answer: code of an earlier call has gone on"),
+    "deaf": ("internal_error", "the process of the variables didn't answer before the code"),
 }
 
 
@@ -42,6 +42,9 @@ def finish(run: Run, requests: Requests | None, output: Output | Answer) -> None
     kept = run.sandbox
     if kept:
         kept.freeze()
+        kept.looked()
+        status = run.status
+        assert status is not None
     else:
         kill_all(run.child, collected=True, by=signal.SIGSTOP)
     if not run.asked:
@@ -56,7 +59,7 @@ def finish(run: Run, requests: Requests | None, output: Output | Answer) -> None
         requests.drain(LEFT_MAX)
     frame = done(run, status)
     if kept:
-        frame["sandbox"] = kept.settle(requests)
+        frame["sandbox"] = kept.left(requests)
     if not isinstance(output, Output):
         from guest.jobs import tell  # few sandboxes are used so
 
@@ -77,6 +80,31 @@ def finish(run: Run, requests: Requests | None, output: Output | Answer) -> None
     run.done = True
 
 
+def refuse(run: Run, why: str) -> None:
+    """Answers an execute whose code can't be begun. The sandbox is as it was."""
+    _unbegun(run, {"error": {"code": "internal_error", "message": why}})
+
+
+def cancelled(run: Run) -> None:
+    """Answers an execute that was cancelled before its code was begun. Nothing had to be killed."""
+    code, message = _WHY["cancel"]
+    wait = {"exited": False, "status": 0, "killed": "cancel"}
+    _unbegun(run, {"wait": wait, "error": {"code": code, "message": message}})
+
+
+def _unbegun(run: Run, said: wire.Frame) -> None:
+    assert run.sandbox
+    if run.files:
+        from guest import files
+
+        files.drop(run.files)
+    lost = run.sandbox.lost
+    state = {"state": "lost", "reason": lost} if lost else run.sandbox.stands()
+    run.begin(regardless=True)
+    run.send({"type": "done", "id": run.id, "ok": False, "durationMs": 0, **said, "sandbox": state})
+    run.done = True
+
+
 def _holds_any(path: str, except_for: tuple[str, ...] = ()) -> bool:
     """Whether path is a directory with other entries than those."""
     try:
@@ -93,7 +121,8 @@ def done(run: Run, status: int) -> wire.Frame:
     number = 0 if exited else os.WTERMSIG(status)
     killed = run.killed if number == signal.SIGKILL else ""
     oom = max(0, watch.oom_kills() - run.oom_before) if status != 0 else 0
-    more = {"signal": number, "killed": killed, "oom": oom}
+    # What the process of a sandbox says that its status would be is its own word.
+    more = {"signal": number, "killed": killed, "oom": oom, "told": run.alive}
     wait = {"exited": exited, "status": code, **{name: value for name, value in more.items() if value}}
     frame: wire.Frame = {"type": "done", "id": run.id, "ok": exited and code == 0}
     frame["durationMs"] = round((time.monotonic() - run.began) * 1000, 3)

@@ -94,6 +94,15 @@ class Output:
                 run = []
         self._pending, self._size, self._sent = [], 0, time.monotonic()
 
+    def forget(self, limit: int) -> None:
+        """Drops what waits, and up to limit bytes in each pipe."""
+        for fd in sorted(self.open):
+            left = limit
+            while left > 0 and (data := wire.read_some(fd, CHUNK)):
+                left -= len(data)
+            self._decoders[fd].reset()
+        self._pending, self._size = [], 0
+
     def finish(self, limit: int, keep: bool = False) -> None:
         """Reads up to limit bytes that are still in each pipe, and ends both streams unless keep."""
         for fd in sorted(self.open):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import linecache
 import os
+import signal
 import sys
 
-from guest import errors, execute, spare, streams, wire
+from guest import errors, execute, spare, streams, watch, wire
 from guest.calls import report_unawaited
 from guest.displayhook import Display
 from guest.light_typing import TYPE_CHECKING, Any
@@ -16,7 +17,13 @@ from guest.mcp_runtime import Runtime
 if TYPE_CHECKING:
     from guest.environment import Environment
 
-_exit = os._exit  # the code may put something else in its place
+# The code may put something else in their place.
+_exit, _getpid, _setitimer = os._exit, os.getpid, signal.setitimer
+_sigmask, _sigwait, _sigpending = signal.pthread_sigmask, signal.sigwait, signal.sigpending
+
+_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_RUNG = {signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF}  # by those
 
 SHOWN = 100  # calls whose lines tracebacks can show
 
@@ -36,51 +43,96 @@ class Repeat:
         self._link, self._namespace, self._runtime, self._display = link, namespace, runtime, display
         self._packages, self._reserve = packages, reserve
         self._spares = spare.Spares(link)
+        self._key: object = None  # of the call, which the supervisor has made for it
+        self._mask: set[Any] = set()  # signals that the code has blocked
         self._files: list[str] = []  # names of the code of the last calls
         self._variables = False  # those of the environment are set
 
     def serve(self, frame: wire.Frame) -> None:
-        """Runs the code of a frame, and of all that follow; never returns."""
-        while True:
-            status = self._call(frame)
-            self._end(status)
-            frame = self._order()
+        """Does what a frame asks for, and all that follow; never returns.
 
-    def _order(self) -> wire.Frame:
-        """Waits for the next execute."""
+        What the code has left armed, a handler of a signal say, is not to end the process: all
+        signals are blocked but while its code runs, and what is raised all the same is passed over.
+        """
+        self._shut()
         while True:
-            frame = self._link.order()
-            if frame.get("type") == "execute":
-                return frame
-            if frame.get("type") == "spare":
-                self._spares.make(bool(frame.get("fork")))
+            try:
+                if frame.get("type") == "execute":
+                    self._call(frame)
+                else:
+                    key = frame.get("key")
+                    self._link.send({"type": "made", "key": key, **self._spares.make(key)})
+            except spare.TookOver:
+                pass
+            except BaseException:
+                _show()
+            frame = self._next()
 
-    def _call(self, frame: wire.Frame) -> int:
-        """Runs one piece of code, and returns what the status of a process would be."""
-        options = frame["options"]
+    def _next(self) -> wire.Frame:
+        """Waits for a frame."""
+        while True:
+            try:
+                return self._link.order()
+            except EOFError:
+                _exit(0)
+            except BaseException:
+                _show()
+
+    def _call(self, frame: wire.Frame) -> None:
+        """Runs one piece of code, and says what the status of a process would be."""
+        self._key = frame.get("key")
+        self._link.send({"type": "begun", "key": self._key})
         try:
-            self._prepare(frame, options)
+            status = self._run(frame)
+        except BaseException as e:
+            status = self._raised(e, frame.get("back") is True)
+        self._shut()
+        self._end(status, frame.get("room"))
+
+    def _run(self, frame: wire.Frame) -> int:
+        try:
+            self._prepare(frame, frame["options"])
         except Exception as e:
             kind = type(e).__name__
             told = f"the guest could not prepare the run: {kind}: {e}"
-            error = {"code": "internal_error", "type": kind, "message": told}
-            self._link.send({"type": "claim", "error": error})
+            self._claim({"code": "internal_error", "type": kind, "message": told})
             return 1
         try:
+            _sigmask(signal.SIG_SETMASK, self._mask)
             execute.run(str(frame.get("code")), self._namespace, self._packages)
             return 0
-        except SystemExit as e:
-            from guest.child import exit_status
+        finally:
+            self._shut()
 
-            return exit_status(e.code)
-        except BaseException as e:
+    def _raised(self, error: BaseException, back: bool) -> int:
+        """Says what the code has raised."""
+        try:
+            if isinstance(error, SystemExit):
+                from guest.child import exit_status
+
+                return exit_status(error.code)
             self._reserve.release()
-            claim = errors.told(e, self._namespace, keep=True)
-            self._link.send({"type": "claim", "error": claim})
-            if claim["code"] == "memory_limit" and self._spares.made:  # what it has filled goes with it
+            claim = errors.told(error, self._namespace, keep=True)
+            self._claim(claim)
+            if claim["code"] == "memory_limit" and back:  # what it has filled goes with it
                 _exit(1)
             self._reserve.renew()
-            return 1
+        except BaseException:
+            _show()
+        return 1
+
+    def _claim(self, error: wire.Frame) -> None:
+        self._link.send({"type": "claim", "key": self._key, "error": error})
+
+    def _shut(self) -> None:
+        """Blocks all signals, and ends the timers of the code."""
+        mask = _sigmask(signal.SIG_BLOCK, _SIGNALS)
+        if mask != _SIGNALS:
+            self._mask = mask
+        for timer in _TIMERS:
+            _setitimer(timer, 0)
+        while rung := _sigpending() & _RUNG:
+            _sigwait(rung)
 
     def _prepare(self, frame: wire.Frame, options: wire.Frame) -> None:
         if not self._variables:
@@ -95,18 +147,28 @@ class Repeat:
             linecache.cache.pop(name, None)
         del self._files[:-SHOWN]
 
-    def _end(self, status: int) -> None:
-        """Ends a call: what is shown at the end, and then the word that it is over."""
-        for step in (report_unawaited, self._display.finish):
+    def _end(self, status: int, room: object) -> None:
+        """Ends a call: what is shown at the end, a copy unless it would be of no use, and the word."""
+        report = [lambda: packages.report(self._link)] if (packages := self._packages) else []
+        for step in (report_unawaited, self._display.finish, streams.flush, *report, self._link.abandon):
             try:
                 step()
             except BaseException:
-                sys.excepthook(*sys.exc_info())
-        streams.flush()
-        if self._packages:
-            self._packages.report(self._link)
-        self._link.abandon()
+                _show()
+        unfit, made = spare.unfit(), {}
         try:
-            self._link.send({"type": "ended", "status": status, "unfit": spare.unfit()})
+            if not unfit and not (type(room) is int and watch.used_by(_getpid()) > room):
+                made = self._spares.make(self._key)
+            self._link.send({"type": "ended", "key": self._key, "status": status, "unfit": unfit, **made})
+        except spare.TookOver:
+            raise
         except BaseException:  # the code has closed the descriptor
             _exit(status)
+
+
+def _show() -> None:
+    """Shows what was raised, as far as the code lets it."""
+    try:
+        sys.excepthook(*sys.exc_info())
+    except BaseException:
+        pass

@@ -33,6 +33,8 @@ class Run:
         self.ready = False  # that was sent
         self.sandbox: Sandbox | None = None  # of a guest whose variables are kept for further runs
         self.files: set[str] = set()  # names of those that came before the execute
+        self.files_of = ""  # the id of the run that they are for
+        self.files_failed = ""  # why they couldn't be written
         self.watch = (0, 0)  # bounds of Watch: bytes, processes
         self._filtered, self._note = own  # what confine says of it
         self.again()
@@ -48,8 +50,8 @@ class Run:
         # of the child, as waitpid gave it; of one whose variables are kept, what it says
         self.status: int | None = None
         self.alive = False  # the run is over, and the child is not
-        self.code = False  # it is code that runs
-        self.order: wire.Frame | None = None  # what is to be done in the place of code
+        self.order: wire.Frame | None = None  # what is to be done in a sandbox, until it is begun
+        self.line = b""  # the order as it came
         self.job = 0  # the process that does it
         self.killed = ""  # why the supervisor killed the child
         self.because = ""  # the same for a person, where killed alone doesn't say it
@@ -68,7 +70,6 @@ class Run:
         self.file_limit = 0  # bytes of all files that are handed over
         self._room: Room | None = None
         self.oom_before = watch.oom_kills()
-        self.files.clear()
 
     def send(self, frame: wire.Frame) -> None:
         self.to_host.push(wire.encode(frame))
@@ -150,7 +151,9 @@ class Run:
             self.quiet = self.to_host.size
 
     def bound(self, options: wire.Frame) -> None:
-        """Takes the bounds of Watch from options."""
+        """Takes the bounds of files and of Watch from options."""
+        limit = options.get("maxArtifactBytes")
+        self.file_limit = limit if isinstance(limit, int) and limit > 0 else 0
         bounds = options.get("watch") or {}
         self.watch = (bounds.get("memoryBytes", 0), bounds.get("processes", 0))
 

@@ -1,10 +1,12 @@
-"""The spare: a fork that keeps the variables as they were before a call, in case the call ends badly.
+"""The spare: a fork that keeps the variables as they are between two calls, in case the next ends badly.
 
-It waits for a signal with all others blocked, so that nothing of the code runs in it.
+It waits for a signal of the supervisor's with all others blocked. Code that has prepared for it can
+have a fork do something else: what waits is for accidents.
 """
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -12,75 +14,74 @@ import sys
 import threading
 
 from guest import confine, limits, wire
-from guest.light_typing import Any
 from guest.link import Link
 
-_fork, _getpid, _exit, _setsid, _waitpid = os.fork, os.getpid, os._exit, os.setsid, os.waitpid
+_fork, _exit, _setpgid, _waitpid, _write = os.fork, os._exit, os.setpgid, os.waitpid, os.write
 _sigmask, _sigwait, _sigpending = signal.pthread_sigmask, signal.sigwait, signal.sigpending
+_sigwaitinfo = signal.sigwaitinfo
 
-# Libraries whose threads a fork doesn't have, and which wait for them forever.
-UNFIT = (
-    "polars", "torch", "jax", "tensorflow", "grpc", "ray", "tokenizers", "duckdb", "sklearn",
-    "xgboost", "lightgbm", "faiss", "cv2", "numba", "pyspark", "datafusion", "lance",
-)  # fmt: skip
+SI_USER = 0  # the code of a signal that kill has sent
 
 
 def unfit() -> list[str]:
     """The imported libraries that don't survive a fork."""
-    return [name for name in UNFIT if name in sys.modules]
+    return [name for name in wire.UNFIT if name in sys.modules]
 
 
 class Spares:
-    """Makes them, in the process that has the variables."""
+    """Makes them, in the process that has the variables, while that has all signals blocked."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self.made = False  # there is one of before this call
+        self._supervisor = os.getppid()
+        self._close_memory = confine.memory_closer()
         self._made: list[int] = []  # processes that are to be collected when they have ended
 
-    def make(self, fork: bool) -> None:
-        """Forks a spare where that is asked for, and tells the supervisor its number.
+    def make(self, key: object) -> wire.Frame:
+        """Forks a spare, and returns what the supervisor is to be told: pid or errno.
 
-        It returns in the spare too, once that has taken over.
+        The spare itself tells it when it waits. It doesn't return in that; once that has taken over,
+        it raises TookOver there.
         """
-        self.made = False
         self._made = [pid for pid in self._made if not _ended(pid)]
-        if not fork:
-            self._link.send({"type": "spare", "pid": 0})
-            return
         state = _random_state()
-        mask = _sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             pid = _quiet_fork()
-        except OSError as e:
-            _sigmask(signal.SIG_SETMASK, mask)
-            self._link.send({"type": "spare", "pid": 0, "why": f"no process could be made: {e.strerror}"})
-            return
+        except Exception as e:
+            return {"errno": e.errno if isinstance(e, OSError) else errno.ENOMEM}
         if pid:
-            _sigmask(signal.SIG_SETMASK, mask)
-            self.made = True
             self._made.append(pid)
-            self._link.send({"type": "spare", "pid": pid})
-            return
+            return {"pid": pid}
         try:
-            self._wait(mask, state)
+            self._wait(key, state)
         except BaseException:
             _exit(1)
+        raise TookOver
 
-    def _wait(self, mask: set[Any], state: object) -> None:
-        _setsid()  # out of reach of signals to the group of the code
+    def _wait(self, key: object, state: object) -> None:
+        _setpgid(0, 0)  # out of reach of signals to the group of the code; setsid takes a millisecond
         limits.oom_score(limits.LATER)
-        _sigwait({wire.WAKE})
+        self._close_memory()
+        _write(self._link.fd, wire.encode({"type": "waits", "key": key}))
+        while True:
+            info = _sigwaitinfo({wire.WAKE})
+            if info.si_code == SI_USER and info.si_pid == self._supervisor:
+                break
         while pending := _sigpending():  # sent to a group, or to all
             _sigwait(pending)
-        limits.oom_score(limits.FIRST)
         confine.be_the_child()
-        _sigmask(signal.SIG_SETMASK, mask)
+        limits.oom_score(limits.FIRST)
         self._made.clear()
-        if state is not None:
-            sys.modules["random"].setstate(state)
-        _mend_pools()
+        for mend in (lambda: _seed(state), _mend_pools):
+            try:
+                mend()
+            except Exception:  # the code has put something else in the place of a module's
+                pass
         self._link.take_over()
+
+
+class TookOver(BaseException):
+    """The process was a spare, and has taken over: it is to wait for the next frame."""
 
 
 def _ended(pid: int) -> bool:
@@ -102,12 +103,17 @@ def _quiet_fork() -> int:
 
 
 def _random_state() -> object:
-    """The state of random's generator, which Python seeds anew in a fork."""
+    """The state of random's generator, which Python seeds again in a fork."""
     random = sys.modules.get("random")
     try:
         return random.getstate() if random else None
     except Exception:  # the code has put something else in its place
         return None
+
+
+def _seed(state: object) -> None:
+    if state is not None:
+        sys.modules["random"].setstate(state)
 
 
 def _mend_pools() -> None:
@@ -119,6 +125,6 @@ def _mend_pools() -> None:
 
     pools._threads_queues.clear()
     for pool in gc.get_objects():
-        if isinstance(pool, pools.ThreadPoolExecutor):
+        if issubclass(type(pool), pools.ThreadPoolExecutor):  # isinstance runs code of a proxy object
             pool._threads, pool._work_queue = set(), SimpleQueue()
             pool._idle_semaphore, pool._shutdown_lock = threading.Semaphore(0), threading.Lock()

@@ -73,7 +73,7 @@ class Watch:
 
     def _counted_once(self, members: list[str], filed: int) -> int:
         """Bytes in use, with what processes share with each other or with a file of tmpfs counted once."""
-        used = sum(map(_share, members)) + filed
+        used = _shares(members) + filed
         if not filed or used <= self._memory:
             return used
         mapped, budget = 0, SMAPS_MAX
@@ -96,12 +96,24 @@ def used_by(pid: int) -> int:
     return _resident(_fields(read(f"/proc/{pid}/status")))
 
 
-def _share(pid: str) -> int:
-    """Bytes of one process, pages that it shares with others (after a fork, say) counted in parts."""
-    fields = _fields(read(f"/proc/{pid}/smaps_rollup"))
-    if "Pss_Anon" not in fields:
-        return _resident(_fields(read(f"/proc/{pid}/status")))
-    return 1024 * sum(fields.get(name, 0) for name in _SHARES)
+def _shares(members: list[str]) -> int:
+    """Bytes of processes, with pages that they share (after a fork, say) counted once.
+
+    Of those whose memory is closed, the copies of a sandbox, what they may share with another is
+    taken for shared, and counts with the other.
+    """
+    used, shared, closed = 0, 0, []
+    for pid in members:
+        fields = _fields(read(f"/proc/{pid}/smaps_rollup"))
+        if "Pss_Anon" in fields:
+            used += 1024 * sum(fields.get(name, 0) for name in _SHARES)
+            shared = max(shared, 1024 * fields.get("Shared_Dirty", 0))
+        else:
+            closed.append(_resident(_fields(read(f"/proc/{pid}/status"))))
+    if not closed:
+        return used
+    once = min(shared, max(closed))  # of which used has one part of len(closed) + 1 or fewer
+    return used + once * len(closed) // (len(closed) + 1) + sum(max(0, size - shared) for size in closed)
 
 
 def _resident(status: dict[str, int]) -> int:

@@ -30,6 +30,12 @@ EXIT_INTERNAL = 70  # the supervisor failed, or the child died before there was 
 
 WAKE = 42  # the real-time signal that has a spare take over
 
+# Libraries whose threads a fork doesn't have, and which wait for them forever.
+UNFIT = (
+    "polars", "torch", "jax", "tensorflow", "grpc", "ray", "tokenizers", "duckdb", "sklearn",
+    "xgboost", "lightgbm", "faiss", "cv2", "numba", "pyspark", "datafusion", "lance",
+)  # fmt: skip
+
 USER_FILE = "<run_python>"  # the file name under which the code is compiled
 SITES = ("site-packages", "dist-packages")  # the ends of the image's own folders of packages
 PACKAGES = ""  # the folder of the environment's, where there is one
