@@ -77,8 +77,8 @@ func (e *EndedError) Error() string { return "the sandbox has ended: " + e.Reaso
 type RoomError struct{ Containers int }
 
 func (e *RoomError) Error() string {
-	return fmt.Sprintf("there is no room for another sandbox: %d containers may be alive at a time, and one is left "+
-		"for calls without a sandbox", e.Containers)
+	return fmt.Sprintf("there is no room for another sandbox: %d containers may be alive at a time, and one "+
+		"is left for calls without a sandbox", e.Containers)
 }
 
 // Keep takes a place in the queue like a run, and returns a guest that lasts: until Close, its

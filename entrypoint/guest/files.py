@@ -24,8 +24,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def add(name: str, data: str, begun: set[str]) -> None:
-    """Adds a piece in base64 to a file, or replaces one that isn't among those begun for the run.
+def add(name: str, data: str, begun: set[str] | None = None) -> None:
+    """Adds a piece in base64 to a file, or replaces one that isn't among those begun for a run.
 
     Raises OSError, or ValueError for a wrong name or data.
     """
@@ -33,7 +33,7 @@ def add(name: str, data: str, begun: set[str]) -> None:
         raise ValueError("it is no name of a file")
     piece = memoryview(a2b_base64(data))
     os.makedirs(IN, exist_ok=True)
-    if name not in begun:
+    if begun is not None and name not in begun:
         begun.add(name)
         try:
             os.unlink(f"{IN}/{name}")

@@ -83,7 +83,7 @@ class Host:
         if self._run.asked:
             raise Stop(wire.EXIT_PROTOCOL, "the host sent a file after the execute")
         try:
-            files.add(name, data, self._run.files)
+            files.add(name, data, self._run.files if self._run.sandbox else None)
         except (OSError, ValueError) as e:
             raise Stop(wire.EXIT_INTERNAL, f"the file {name[:100]!r} can't be written: {e}") from None
 

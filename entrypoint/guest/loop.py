@@ -195,7 +195,7 @@ class Loop:
         poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size and not self._holds_back(now) else 0)
         poller.register(self._wake[0], select.POLLIN)
         room = self._run.to_host.size < wire.HIGH_WATER
-        if room and self._run.running:
+        if room and self._run.running and not self._run.done:
             for fd in self._output.awaited(now):
                 poller.register(fd, select.POLLIN)
         for fd in self._unheard():
@@ -204,7 +204,8 @@ class Loop:
         link = select.POLLIN if takes else 0
         link |= select.POLLOUT if self._run.to_child.size else 0
         sandbox = self._run.sandbox
-        idle = sandbox and self._run.ready and (not self._run.running or self._run.job) and not sandbox.awaits
+        heard = self._run.running and not self._run.job and not self._run.done
+        idle = sandbox and self._run.ready and not heard and not sandbox.awaits
         if self._link_open and link and not idle:
             poller.register(self._run.to_child.fd, link)
         return poller
@@ -212,7 +213,7 @@ class Loop:
     def _unheard(self) -> set[int]:
         """The pipes of processes that run on while no code does: nothing is to wait for a reader."""
         sandbox = self._run.sandbox
-        on = sandbox and sandbox.running and (not self._run.running or self._run.job)
+        on = sandbox and sandbox.running and (not self._run.running or self._run.job or self._run.done)
         return self._printed.open if on else set()
 
     def _timeout(self, now: float) -> float:

@@ -58,7 +58,7 @@ class Environment(InFolder):
             self.module(name, "import os\nos.write(2, b'imported')")
         self.module("a")
         (self.folder / "a.pth").write_text("import os; os.write(2, b'imported')\n", encoding="utf-8")
-        loop = "            while not"
+        loop = "            while True:"
         told = (loop, f"            print(sys.path, file=sys.stderr)\n{loop}")
         for ahead in ([], ["a"]):
             with Guest({"loop": told}, order=self.order(*ahead)) as guest:
