@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import linecache
 import os
 import sys
+import threading
+from collections.abc import Callable
 
 from guest import errors, execute, spare, streams, wire
 from guest.calls import report_unawaited
@@ -43,6 +46,8 @@ class Repeat:
         """Runs the code of a frame, and of all that follow; never returns."""
         while True:
             status = self._call(frame)
+            if not self._link.mine():  # a fork that the code has made has come to the code's end
+                self._leave(status)
             self._end(status)
             frame = self._order()
 
@@ -95,13 +100,15 @@ class Repeat:
             linecache.cache.pop(name, None)
         del self._files[:-SHOWN]
 
+    def _leave(self, status: int) -> None:
+        """Ends a process as an interpreter would."""
+        _each(getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None))
+        streams.flush()
+        _exit(status)
+
     def _end(self, status: int) -> None:
         """Ends a call: what is shown at the end, and then the word that it is over."""
-        for step in (report_unawaited, self._display.finish):
-            try:
-                step()
-            except BaseException:
-                sys.excepthook(*sys.exc_info())
+        _each(report_unawaited, self._display.finish)
         streams.flush()
         if self._packages:
             self._packages.report(self._link)
@@ -110,3 +117,12 @@ class Repeat:
             self._link.send({"type": "ended", "status": status, "unfit": spare.unfit()})
         except BaseException:  # the code has closed the descriptor
             _exit(status)
+
+
+def _each(*steps: Callable[[], object] | None) -> None:
+    for step in steps:
+        try:
+            if step is not None:
+                step()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())

@@ -140,6 +140,16 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(state(box.call("import os; os.killpg(0, 15)")), "before")
             self.assertEqual(box.call("x").stdout, "1\n")
 
+    def test_forks_of_the_code_end_with_it(self) -> None:
+        with Sandbox() as box:
+            for how in ("pass", "raise ValueError", "raise SystemExit(3)"):
+                code = f"import os\npid = os.fork()\nif not pid: {how}\n"
+                code += "else: print(os.waitpid(pid, 0)[1] >> 8)"
+                ran = box.call(code)
+                status = {"pass": "0\n", "raise ValueError": "1\n"}.get(how, "3\n")
+                self.assertEqual((ran.stdout, state(ran), ran.error), (status, "kept", {}))
+            self.assertEqual(box.call("how = 1; how").stdout, "1\n")
+
     def test_a_forged_copy(self) -> None:
         forge = (
             "import os\nfor fd in range(64, 72):\n"
