@@ -56,8 +56,8 @@ type Execute struct {
 }
 
 // File is a piece of a file that the code is to find. The first one of a name makes the file, and
-// each adds to its end. All come before the execute. Those of a run that doesn't come to its execute
-// are removed when the files or the execute of another do.
+// each adds to its end. All come before the execute. Those of a run that doesn't come to its
+// execute are removed when the files or the execute of another do.
 type File struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`   // of the execute

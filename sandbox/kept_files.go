@@ -106,7 +106,8 @@ func (k *Kept) Exec(ctx context.Context, c Command) (Output, error) {
 // ReadFile returns a file of at most limit bytes, MaxReadFile at most. Relative paths are of
 // /workspace, here and below. The error may be a *FileError.
 func (k *Kept) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
-	n, err := k.files(ctx, entrypoint.Files{Op: entrypoint.FilesRead, Path: path, Limit: min(limit, MaxReadFile)})
+	n, err := k.files(ctx, entrypoint.Files{Op: entrypoint.FilesRead, Path: path,
+		Limit: min(limit, MaxReadFile)})
 	if err != nil {
 		return nil, err
 	}

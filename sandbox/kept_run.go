@@ -49,7 +49,8 @@ func (k *Kept) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	if res.Kept == nil { // it was cancelled before it began
 		res.Kept = &KeptState{State: StateKept, Calls: k.calls}
 	}
-	s.log.Debug("run in a sandbox", "run", r.ID, "status", res.Status, "ran", res.Took.Run, "took", res.Took.Total)
+	s.log.Debug("run in a sandbox", "run", r.ID, "status", res.Status, "ran", res.Took.Run, "took",
+		res.Took.Total)
 	return res, nil
 }
 

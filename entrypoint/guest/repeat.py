@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import linecache
 import os
 import signal
 import sys
+import threading
+from collections.abc import Callable
 
 from guest import errors, execute, spare, streams, watch, wire
 from guest.calls import report_unawaited
@@ -86,6 +89,8 @@ class Repeat:
             status = self._run(frame)
         except BaseException as e:
             status = self._raised(e, frame.get("back") is True)
+        if not self._link.mine():
+            self._leave(status)
         self._shut()
         self._end(status, frame.get("room"))
 
@@ -147,14 +152,19 @@ class Repeat:
             linecache.cache.pop(name, None)
         del self._files[:-SHOWN]
 
+    def _leave(self, status: int) -> None:
+        """Ends a fork that has come to the end of the code, as an interpreter would.
+
+        It has no call to end, and the next frame isn't for it.
+        """
+        _sigmask(signal.SIG_SETMASK, self._mask)
+        _each(getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None), streams.flush)
+        _exit(status)
+
     def _end(self, status: int, room: object) -> None:
         """Ends a call: what is shown at the end, a copy unless it would be of no use, and the word."""
         report = [lambda: packages.report(self._link)] if (packages := self._packages) else []
-        for step in (report_unawaited, self._display.finish, streams.flush, *report, self._link.abandon):
-            try:
-                step()
-            except BaseException:
-                _show()
+        _each(report_unawaited, self._display.finish, streams.flush, *report, self._link.abandon)
         unfit, made = spare.unfit(), {}
         try:
             if not unfit and not (type(room) is int and watch.used_by(_getpid()) > room):
@@ -164,6 +174,15 @@ class Repeat:
             raise
         except BaseException:  # the code has closed the descriptor
             _exit(status)
+
+
+def _each(*steps: Callable[[], object] | None) -> None:
+    for step in steps:
+        try:
+            if step is not None:
+                step()
+        except BaseException:
+            _show()
 
 
 def _show() -> None:

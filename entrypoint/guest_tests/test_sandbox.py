@@ -148,6 +148,19 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(state(box.call("import os; os.killpg(0, 15)")), "before")
             self.assertEqual(box.call("x").stdout, "1\n")
 
+    def test_forks_of_the_code_end_with_it(self) -> None:
+        ends = {"pass": 0, "raise ValueError": 1, "raise SystemExit(3)": 3}
+        ends["import atexit; atexit.register(os._exit, 4)"] = 4
+        with Sandbox() as box:
+            for how, status in ends.items():
+                code = f"import os\npid = os.fork()\nif not pid: {how}\n"
+                code += "else: print(os.waitpid(pid, 0)[1] >> 8)"
+                ran = box.call(code)
+                self.assertEqual((ran.stdout, state(ran), ran.error), (f"{status}\n", "kept", {}))
+            self.assertEqual(box.call("how = 1; how").stdout, "1\n")
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("how").stdout, "1\n")
+
     def test_a_forged_copy(self) -> None:
         forge = (
             "import os\nfor fd in range(64, 72):\n"
