@@ -94,9 +94,7 @@ class Requests:
 
     def _call(self, frame: wire.Frame, wrong: str) -> None:
         call = frame.get("callId")
-        if not self._run.running or self._run.job or self._run.done:
-            return
-        if not isinstance(call, str) or not _is_id(call):
+        if not self._run.running or self._run.job or not isinstance(call, str) or not _is_id(call):
             return
         if int(call) <= self._run.last_call:
             return
