@@ -10,7 +10,7 @@ FUZZTIME ?= 10s
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build install man completions release-check demo test test-all storms conformance clients hosts check setup third-party vulncheck fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install man completions release-check demo test test-all storms conformance clients browser hosts check setup third-party vulncheck fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -126,6 +126,9 @@ conformance: build ## the official conformance suite, as a server and as a clien
 
 clients: build ## the SDKs, mcp-remote, Inspector and Claude Code over HTTP; needs image and npm
 	@test/clients/run
+
+browser: build ## pages in a headless Chromium try to call the bridge over HTTP; needs setup browser
+	@test/browser/run
 
 hosts: build ## Claude Code, Codex, Gemini CLI, OpenCode and Inspector, with imitations of their models; needs image and npm
 	@test/hosts/run

@@ -59,6 +59,7 @@ var parts = []struct {
 	{"h", "as many calls as can be made", (*suite).loads},
 	{"i", "memory", (*suite).memory},
 	{"j", "environments", (*suite).environments},
+	{"k", "over HTTP", (*suite).overHTTP},
 	{"growth", "tools that no call uses", (*suite).growth},
 }
 

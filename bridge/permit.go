@@ -33,7 +33,9 @@ func (b *Bridge) permits(a arguments, r request, log *slog.Logger) *permits {
 		ask = askDirect(a.ask, r.clock)
 	}
 	consent := elicit.NewConsent(b.cfg.Grants, ask, log)
-	return &permits{catalog: a.catalog, principal: r.Principal(), count: a.catalog.Policy().Run(), consent: consent}
+	return &permits{
+		catalog: a.catalog, principal: r.Principal(), count: a.catalog.Policy().Run(), consent: consent,
+	}
 }
 
 // askDirect returns what asks the program's own user: see Direct.Ask.

@@ -53,7 +53,7 @@ func (b *Bridge) enter(ctx context.Context, a arguments, r request) (*sandboxes.
 		return nil, err
 	}
 	if shares {
-		return all.Shared(ctx, r.owner(), r.client.shared, sandboxes.Settings{Principal: r.share()}, turn.Pass)
+		return all.Shared(ctx, r.owner(), r.client.own, sandboxes.Settings{Principal: r.share()}, turn.Pass)
 	}
 	return all.Enter(ctx, r.owner(), a.sandbox, turn.Pass)
 }
@@ -65,7 +65,7 @@ func (s *session) endSandboxes(alone bool) {
 	if all == nil {
 		return
 	}
-	all.EndShared(s.shared)
+	all.EndShared(s.own)
 	if alone {
 		all.EndAll(s.owner)
 	}

@@ -16,21 +16,36 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// session is one client of the bridge, and how it is asked.
+// maxParked is how many calls of one client may wait for answers, and maxParkedShared those of all
+// that share a connection.
+const (
+	maxParked       = 16
+	maxParkedShared = 256
+)
+
+// session is one client of the bridge, and how it is asked; or several that share a connection.
 type session struct {
 	bridge *Bridge
 	asks   *elicit.Client
 	parked *elicit.Parking
+	shared bool
 	owner  string // of the client's sandboxes
-	shared string // names that of its calls that name none
+	own    string // names the sandbox of those of its calls that name none
 }
 
 // connect returns what answers a new client. Over HTTP its sandboxes are its principal's, since
 // another session may be the same client; over stdio they end with the connection.
 func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
-	s := &session{b, elicit.NewClient(), elicit.NewParking(b.self, b.cfg.Log), c.Principal, newID()}
+	most := maxParked
+	if c.Shared() {
+		most = maxParkedShared
+	}
+	s := &session{
+		bridge: b, asks: elicit.NewClient(), parked: elicit.NewParking(b.self, most, b.cfg.Log), shared: c.Shared(),
+		owner: c.Principal, own: newID(),
+	}
 	if c.Stdio {
-		s.owner = s.shared
+		s.owner = s.own
 	}
 	return s.handle, func(why error) {
 		s.parked.Close(why)
@@ -154,9 +169,11 @@ func (s *session) converse(ctx context.Context, r *client.Request, a elicit.Atte
 }
 
 // forwarder has one client answer what servers ask in the course of its calls. Two of the same
-// client are equal.
+// client are equal; of clients that share a connection, and so can't be told apart, those of the
+// same request.
 type forwarder struct {
 	client *session
+	shared *client.Request // nil where the client has its connection for itself
 	can    elicit.Abilities
 	roots  bool // servers may hear of the client's roots
 }
@@ -166,7 +183,11 @@ func (b *Bridge) forwarding(ctx context.Context, r request) context.Context {
 	if r.Request == nil {
 		return ctx
 	}
-	return upstream.WithClient(ctx, forwarder{r.client, r.asker.Can, b.cfg.ShareRoots})
+	f := forwarder{client: r.client, can: r.asker.Can, roots: b.cfg.ShareRoots}
+	if r.client.shared {
+		f.shared = r.Request
+	}
+	return upstream.WithClient(ctx, f)
 }
 
 // Abilities implements upstream.Client.

@@ -54,6 +54,21 @@ func TestNameOfTheHelpers(t *testing.T) {
 	}
 }
 
+// TestNearlyIsolate: a key that is nearly "isolate" is no silence about it, where the key is known.
+func TestNearlyIsolate(t *testing.T) {
+	env := linux()
+	env.ConfigPaths = []string{"/team.json"}
+	c := Scan(tree{
+		"/team.json":               `{"mcpServers": {"one": {"command": "x", "isolated": true}, "two": {"command": "y"}}}`,
+		"/home/u/.cursor/mcp.json": `{"mcpServers": {"three": {"command": "z", "isolated": true}}}`,
+	}.fs(), env)
+	if len(c.Servers) != 2 || len(c.Problems) != 1 ||
+		c.Problems[0].Reason != `it has no "isolate", but a isolated` ||
+		c.Problems[0].Next != `rename that to "isolate"` {
+		t.Errorf("servers are %v, problems %v", c.Servers, c.Problems)
+	}
+}
+
 // TestIsolate: the bridge's own files, and those that the user lists, say which server each
 // principal has for itself. Hosts know no such key.
 func TestIsolate(t *testing.T) {

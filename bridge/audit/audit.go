@@ -61,10 +61,10 @@ type Record struct {
 	Run       string    `json:"run"`                 // id, as in the log
 	Sandbox   string    `json:"sandbox,omitempty"`   // id of one that lasts
 	Client    string    `json:"client,omitempty"`    // by what it calls itself; empty if it gave no name
-	Principal string    `json:"principal,omitempty"` // who has asked, over HTTP; empty for who may use the machine
+	Principal string    `json:"principal,omitempty"` // who has asked over HTTP; else empty
 	Server    string    `json:"server,omitempty"`    // real name, or the one that was asked for
 	Tool      string    `json:"tool,omitempty"`      // likewise; or one of MCP's methods
-	Verdict   string    `json:"verdict,omitempty"`   // of the policy: allow, ask, deny; empty if it was not asked
+	Verdict   string    `json:"verdict,omitempty"`   // of the policy: allow, ask, deny; else empty
 	By        string    `json:"by,omitempty"`        // what of the policy decided
 	Asked     bool      `json:"asked,omitempty"`     // the user, about this call
 	Outcome   string    `json:"outcome"`             // the status of a run; ok or the error's code of a call

@@ -143,32 +143,35 @@ type Conn struct {
 // several clients.
 func (c *Clients) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := jsonrpc.NewLines(out, 0, nil)
-	conn := c.open(ctx, &Conn{Principal: Local, Stdio: true}, lines)
+	conn := c.open(ctx, &Conn{Principal: Local, Stdio: true}, lines, nil)
 	err := conn.rpc.Serve(jsonrpc.NewReader(in, MaxMessage), lines, stopGrace)
 	conn.leave()
 	return err
 }
 
 // Open returns a client of a transport that has no lines: its messages are handed to Deliver. What
-// belongs to none of its requests goes to out, whose Post must not block. Close must be called.
-func (c *Clients) Open(ctx context.Context, principal, session string, out jsonrpc.Carrier) *Conn {
-	return c.open(ctx, &Conn{Principal: principal, Session: session}, out)
+// belongs to none of its requests goes to out, whose Post must not block. The capacity of encoded
+// bounds the answers that wait to be taken, of all Conns that it is given. Close must be called.
+func (c *Clients) Open(
+	ctx context.Context, principal, session string, out jsonrpc.Carrier, encoded chan struct{},
+) *Conn {
+	return c.open(ctx, &Conn{Principal: principal, Session: session}, out, encoded)
 }
 
 // OpenShared is Open for the clients of a principal that send requests of 2026-07-28: each stands
 // for itself, and their ids may be equal.
-func (c *Clients) OpenShared(ctx context.Context, principal string) *Conn {
-	return c.open(ctx, &Conn{Principal: principal, shared: true}, nowhere{})
+func (c *Clients) OpenShared(ctx context.Context, principal string, encoded chan struct{}) *Conn {
+	return c.open(ctx, &Conn{Principal: principal, shared: true}, nowhere{}, encoded)
 }
 
-func (c *Clients) open(ctx context.Context, conn *Conn, out jsonrpc.Carrier) *Conn {
+func (c *Clients) open(ctx context.Context, conn *Conn, out jsonrpc.Carrier, encoded chan struct{}) *Conn {
 	conn.clients = c
 	opts := jsonrpc.Options{
 		MaxRequests: MaxRequests, Accept: conn.accept, Notified: conn.notified, Panicked: conn.panicked,
+		Encoded: encoded,
 	}
 	if conn.shared {
-		// One that doesn't read must not hold up the answers to others.
-		opts.Apart, opts.MaxRequests, opts.MaxEncoded = true, MaxShared, MaxShared
+		opts.Apart, opts.MaxRequests = true, MaxShared
 	}
 	conn.rpc = jsonrpc.NewConn(ctx, out, opts)
 	conn.handle, conn.gone = c.cfg.Connect(conn)
@@ -194,6 +197,9 @@ func (c *Conn) Close(why error) {
 	c.rpc.Wait()
 	c.leave()
 }
+
+// Shared reports whether the Conn is of several clients.
+func (c *Conn) Shared() bool { return c.shared }
 
 // Gone reports whether the client's calls have been ended.
 func (c *Conn) Gone() bool { return c.rpc.Context().Err() != nil }
@@ -238,7 +244,7 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	}
 	r := &Request{Caller: c.caller, rpc: rpc, conn: c, out: rpc}
 	_ = json.Unmarshal(rpc.Params, &r.params) // what a client gets wrong is found by who reads it
-	if rpc.Method == string(mcp.MethodInitialize) && !rpc.Refused {
+	if rpc.Method == string(mcp.MethodInitialize) && !rpc.Refused && !c.shared {
 		r.Caller = r.params.introduced()
 		c.caller = r.Caller
 		c.rpc.AllowBatches(c.caller.batches)

@@ -168,9 +168,12 @@ func (c *Consent) answer(ctx context.Context, call Call, changed []string) (stri
 		if call.Here {
 			where = " in " + workingDirectory()
 		}
-		tool := policy.Literal(policy.Tool{Server: call.Grant.Server, Name: call.Grant.Tool})
+		tool := text.ShellWord(policy.Literal(policy.Tool{Server: call.Grant.Server, Name: call.Grant.Tool}))
+		if call.Grant.Principal != "" {
+			tool += " --who " + text.ShellWord(call.Grant.Principal)
+		}
 		return "", call.denied(fmt.Sprintf("%s has the user asked first, and %v.%s To allow it, run%s: "+
-			"mcp-bridge policy grant %s", text.Safe(call.Decision.Why()), err, change, where, text.ShellWord(tool)))
+			"mcp-bridge policy grant %s", text.Safe(call.Decision.Why()), err, change, where, tool))
 	case err != nil:
 		return "", call.denied(fmt.Sprintf("the user could not be asked: %v", err))
 	}

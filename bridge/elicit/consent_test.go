@@ -277,6 +277,14 @@ func TestConsentWithoutAClient(t *testing.T) {
 		`: mcp-bridge policy grant 'github.it'\''s'`; !strings.HasSuffix(got, want) {
 		t.Errorf("got  %s\nwant …%s", got, want)
 	}
+	for who, want := range map[string]string{"bob": "bob", "jwt:it's|7": `'jwt:it'\''s|7'`} {
+		call := callOf("x", "")
+		call.Grant.Principal = who
+		got := denied(t, u.consent(nil).Allow(t.Context(), call))
+		if want := "mcp-bridge policy grant github.x --who " + want; !strings.HasSuffix(got, want) {
+			t.Errorf("got  %s\nwant …%s", got, want)
+		}
+	}
 	u.err = errors.New("the client refused: no forms today")
 	if got := denied(t, u.consent(nil).Allow(t.Context(), callOf("x", ""))); !strings.Contains(got,
 		"no forms today") {

@@ -20,10 +20,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
-const (
-	maxParked = 16                    // calls of one client that wait for answers
-	gather    = 20 * time.Millisecond // how long a question waits for others, to be asked with them
-)
+// gather is how long a question waits for others, to be asked with them.
+const gather = 20 * time.Millisecond
 
 var errUnknownState = fmt.Errorf("requestState was not issued by this server to this client for this call, "+
 	"was used before, or the call has ended, perhaps because %w: "+
@@ -34,6 +32,7 @@ var errUnknownState = fmt.Errorf("requestState was not issued by this server to 
 // and only for a call with the same arguments. Parking is safe for concurrent use.
 type Parking struct {
 	self mcp.Implementation
+	most int // calls
 	log  *slog.Logger
 
 	mu     sync.Mutex // also of its dialogues
@@ -41,9 +40,10 @@ type Parking struct {
 	calls  map[string]*Dialogue // by state
 }
 
-// NewParking returns the Parking of a client that is told who it talks to.
-func NewParking(self mcp.Implementation, log *slog.Logger) *Parking {
-	return &Parking{self: self, log: log, calls: map[string]*Dialogue{}}
+// NewParking returns the Parking of a client that is told who it talks to, for most calls at a
+// time.
+func NewParking(self mcp.Implementation, most int, log *slog.Logger) *Parking {
+	return &Parking{self: self, most: most, log: log, calls: map[string]*Dialogue{}}
 }
 
 // InputRequired is the result of a call that is parked.
@@ -255,8 +255,8 @@ func (d *Dialogue) park() *InputRequired {
 	asked := map[string]inputRequest{}
 	for key, q := range d.open {
 		err := d.can.check(q.method, q.params)
-		if err == nil && (p.closed || len(p.calls) >= maxParked) {
-			err = fmt.Errorf("%w: %d of its calls wait for answers, which is the limit", ErrCannotAsk, maxParked)
+		if err == nil && (p.closed || len(p.calls) >= p.most) {
+			err = fmt.Errorf("%w: %d of its calls wait for answers, which is the limit", ErrCannotAsk, p.most)
 		}
 		if err != nil {
 			q.reply <- reply{err: err}

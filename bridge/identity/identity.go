@@ -1,6 +1,6 @@
 // Package identity finds out who sends an HTTP request: by a token that the bridge's operator has
 // made (Tokens), or by a JWT of an issuer that the operator trusts (Issuer). The bridge only checks
-// what it is given: it is a resource server, logs nobody in and forwards no token.
+// what it is given: it is a resource server, has no login and forwards no token.
 //
 // A request's sender is a principal. The name in a token file is one as it stands; the subject of a
 // JWT has a prefix, which no name in a file can have, so that the two never mean each other.
@@ -39,10 +39,23 @@ func (r *Refusal) Error() string { return r.Message }
 type Authenticator struct {
 	Tokens *Tokens // nil: no tokens of the operator's are taken
 	Issuer *Issuer // nil: no JWTs are taken
+
+	// Before is the principal of all requests while there is no Issuer and there never was a file of
+	// Tokens; empty for none. Such requests aren't asked for a token.
+	Before string
+}
+
+// Asks reports whether requests must have a token. Once they must, that stays so, also where the
+// file of tokens goes. It is false for a nil a.
+func (a *Authenticator) Asks() bool {
+	return a != nil && (a.Issuer != nil || a.Before == "" || a.Tokens.Begun())
 }
 
 // Authenticate returns who sends a request. The error is a *Refusal. It reads the headers alone.
 func (a *Authenticator) Authenticate(r *http.Request) (principal string, err error) {
+	if !a.Asks() {
+		return a.Before, nil
+	}
 	token, bad := bearer(r.Header)
 	if bad != nil {
 		return "", a.refuse(http.StatusUnauthorized, bad.code, bad.text)
@@ -52,7 +65,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (principal string, err err
 		switch {
 		case errors.Is(err, ErrNoToken):
 			return "", a.refuse(http.StatusUnauthorized, "invalid_token",
-				"the token is none of this bridge's: it was revoked, or belongs to another bridge")
+				"the token isn't one of this bridge's: it was revoked, or belongs to another bridge")
 		case err != nil:
 			return "", &Refusal{Status: http.StatusServiceUnavailable,
 				Message: "this bridge can't read its tokens now; its log says why"}
@@ -60,7 +73,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (principal string, err err
 		return name, nil
 	}
 	if a.Issuer == nil {
-		return "", a.refuse(http.StatusUnauthorized, "invalid_token", "the token is none of this bridge's")
+		return "", a.refuse(http.StatusUnauthorized, "invalid_token", "the token isn't one of this bridge's")
 	}
 	subject, err := a.Issuer.Verify(r.Context(), token)
 	var unavailable *UnavailableError
@@ -111,7 +124,7 @@ func bearer(h http.Header) (string, *bearerError) {
 	return token, nil
 }
 
-// notOfToken reports whether a character is none of a bearer token (RFC 6750, section 2.1).
+// notOfToken reports whether a bearer token can't have a character (RFC 6750, section 2.1).
 func notOfToken(c rune) bool {
 	return (c < 'a' || 'z' < c) && (c < 'A' || 'Z' < c) && (c < '0' || '9' < c) &&
 		!strings.ContainsRune("-._~+/=", c)
@@ -135,16 +148,22 @@ func (a *Authenticator) WellKnown() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "the metadata can only be read", http.StatusMethodNotAllowed)
-			return
-		}
 		h := w.Header()
-		h.Set("Content-Type", "application/json")
-		h.Set("Cache-Control", "max-age=3600")
 		h.Set("Access-Control-Allow-Origin", "*") // it is public, and clients in browsers look for it
-		_, _ = w.Write(body)
+		switch r.Method {
+		case http.MethodOptions:
+			h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+			h.Set("Access-Control-Allow-Headers", "*") // such as the protocol's version
+			h.Set("Access-Control-Max-Age", "3600")
+			w.WriteHeader(http.StatusNoContent)
+		case http.MethodGet, http.MethodHead:
+			h.Set("Content-Type", "application/json")
+			h.Set("Cache-Control", "max-age=3600")
+			_, _ = w.Write(body)
+		default:
+			h.Set("Allow", "GET, HEAD, OPTIONS")
+			http.Error(w, "the metadata can only be read", http.StatusMethodNotAllowed)
+		}
 	})
 }
 

@@ -45,8 +45,15 @@ type Issuer struct {
 
 // NewIssuer checks the configuration. It asks the issuer for nothing before the first token comes.
 func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
+	for _, text := range []string{cfg.URL, cfg.Audience} {
+		if u, err := url.Parse(text); err == nil && u.User != nil {
+			return nil, fmt.Errorf("the URL of %q holds a user: it is logged, and shown to clients; leave that out",
+				u.Host)
+		}
+	}
 	issuer, err := url.Parse(cfg.URL)
-	if err != nil || issuer.Host == "" || issuer.RawQuery != "" || issuer.Fragment != "" || !confidential(issuer) {
+	if err != nil || issuer.Host == "" || issuer.RawQuery != "" || issuer.Fragment != "" ||
+		!confidential(issuer) {
 		return nil, fmt.Errorf("%q is no issuer: it is an https URL without a query, as tokens name it in iss",
 			cfg.URL)
 	}
@@ -61,6 +68,9 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 	}
 	return &Issuer{cfg: cfg, keys: newKeys(issuer, cfg.Log)}, nil
 }
+
+// URL returns the issuer's own.
+func (i *Issuer) URL() string { return i.cfg.URL }
 
 // metadataURL returns where the metadata of the bridge is.
 func (i *Issuer) metadataURL() string {
@@ -91,7 +101,7 @@ func (i *Issuer) Verify(ctx context.Context, token string) (subject string, err 
 	}
 	var claims jwt.Claims
 	if err := parsed.Claims(key.Key, &claims); err != nil {
-		return "", errToken("its signature is none of its issuer's")
+		return "", errToken("its signature isn't its issuer's")
 	}
 	switch err := claims.ValidateWithLeeway(i.expected(), leeway); {
 	case errors.Is(err, jwt.ErrInvalidIssuer):

@@ -34,12 +34,17 @@ type fakeIssuer struct {
 	keys    []jose.JSONWebKey
 	asked   atomic.Int64 // for its keys
 	down    atomic.Bool
+	stalled atomic.Bool       // it never answers
 	answers map[string]string // by URL, in the place of its own
 }
 
 func (f *fakeIssuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.down.Load() {
 		return nil, errors.New("nobody answers")
+	}
+	if f.stalled.Load() {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
 	}
 	body, status := "", http.StatusOK
 	set := f.answers[r.URL.String()]
@@ -229,8 +234,13 @@ func TestRotation(t *testing.T) {
 			t.Error("a key counts that the issuer has no more")
 		}
 		time.Sleep(keysFor)
-		if err := verify(two); err != nil || f.asked.Load() != 3 {
-			t.Errorf("an old key: %v; asked %d times", err, f.asked.Load())
+		for range 3 {
+			if err := verify(two); err != nil {
+				t.Errorf("an old key: %v", err)
+			}
+		}
+		if synctest.Wait(); f.asked.Load() != 3 {
+			t.Errorf("with an old key the issuer was asked %d times", f.asked.Load())
 		}
 		time.Sleep(keysFor)
 		i.keys.turn <- struct{}{} // another request asks for new ones
@@ -257,6 +267,62 @@ func TestRotation(t *testing.T) {
 	})
 }
 
+// TestStalledIssuer: while an issuer that takes requests doesn't answer them, a token whose key is
+// known is checked with that, at once.
+func TestStalledIssuer(t *testing.T) {
+	key := newKey(t, "one", jose.ES256)
+	synctest.Test(t, func(t *testing.T) {
+		i, f := newFake(t, key)
+		verify := func() time.Duration {
+			token, begin := sign(t, key, map[string]any{"exp": time.Now().Add(staleFor).Unix()}), time.Now()
+			if _, err := i.Verify(t.Context(), token); err != nil {
+				t.Error(err)
+			}
+			return time.Since(begin)
+		}
+		verify()
+		f.stalled.Store(true)
+		time.Sleep(keysFor)
+		for range 10 {
+			if took := verify(); took != 0 {
+				t.Errorf("a token was held up for %v", took)
+			}
+			time.Sleep(leastWait / 4)
+		}
+	})
+}
+
+// TestMetadataInTurn: what one place says of an issuer isn't mixed with what the next says.
+func TestMetadataInTurn(t *testing.T) {
+	key := newKey(t, "one", jose.ES256)
+	i, f := newFake(t, key)
+	f.answers = map[string]string{
+		"https://login.example/.well-known/oauth-authorization-server/tenant": `{"issuer":"https://other.example",` +
+			`"jwks_uri":"https://login.example/keys"}`,
+		"https://login.example/.well-known/openid-configuration/tenant": `{"issuer":"` + issuerURL + `"}`,
+	}
+	var unavailable *UnavailableError
+	if who, err := i.Verify(t.Context(), sign(t, key, nil)); !errors.As(err, &unavailable) || f.asked.Load() != 0 {
+		t.Errorf("keys of another issuer's metadata are used: %q, %v", who, err)
+	}
+}
+
+// TestSentToPlainHTTP: what an issuer in https says doesn't come over http, also from this machine.
+func TestSentToPlainHTTP(t *testing.T) {
+	for issuer, want := range map[string]bool{issuerURL: false, "http://127.0.0.1:9000": true} {
+		i, err := NewIssuer(IssuerConfig{URL: issuer, Audience: ownURL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []string{"http://localhost:8000/keys", "http://127.0.0.1/keys"} {
+			r := httptest.NewRequest(http.MethodGet, to, nil)
+			if err := i.keys.client.CheckRedirect(r, nil); (err == nil) != want {
+				t.Errorf("%s sends on to %s: %v", issuer, to, err)
+			}
+		}
+	}
+}
+
 // TestIssuerSaysNonsense gives the bridge documents that it can't use.
 func TestIssuerSaysNonsense(t *testing.T) {
 	const meta = "https://login.example/.well-known/oauth-authorization-server/tenant"
@@ -268,6 +334,7 @@ func TestIssuerSaysNonsense(t *testing.T) {
 	}
 	for name, answers := range map[string]map[string]string{
 		"another issuer": {meta: `{"issuer":"https://login.example","jwks_uri":"` + keys + `"}`},
+		"local http":     {meta: `{"issuer":"` + issuerURL + `","jwks_uri":"http://localhost/keys"}`},
 		"plain http":     {meta: `{"issuer":"` + issuerURL + `","jwks_uri":"http://login.example/keys"}`},
 		"no keys":        {meta: `{"issuer":"` + issuerURL + `"}`},
 		"no JSON":        {meta: "<html>"},
@@ -338,6 +405,12 @@ func TestMetadata(t *testing.T) {
 	if h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, wellKnown, nil)); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", w.Code)
 	}
+	w = httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodOptions, wellKnown, nil))
+	if w.Code != http.StatusNoContent || w.Header().Get("Access-Control-Allow-Origin") != "*" ||
+		w.Header().Get("Access-Control-Allow-Headers") == "" {
+		t.Errorf("what a browser asks first: %d, %v", w.Code, w.Header())
+	}
 	if got := strings.Join(metadataPaths("https://bridge.example/"), " "); got != wellKnown {
 		t.Errorf("of a root: %s", got)
 	}
@@ -347,9 +420,11 @@ func TestNewIssuer(t *testing.T) {
 	for _, c := range [][2]string{
 		{"", ownURL}, {"http://login.example", ownURL}, {"https://login.example?x=1", ownURL}, {"login.example", ownURL},
 		{issuerURL, ""}, {issuerURL, "bridge.example"}, {issuerURL, "ftp://bridge.example/mcp"}, {issuerURL, ownURL + "#x"},
+		{"https://user:hunter2@login.example", ownURL}, {issuerURL, "https://user:hunter2@bridge.example/mcp"},
 	} {
-		if _, err := NewIssuer(IssuerConfig{URL: c[0], Audience: c[1]}); err == nil {
-			t.Errorf("%q was taken", c)
+		_, err := NewIssuer(IssuerConfig{URL: c[0], Audience: c[1]})
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", c, err)
 		}
 	}
 	if _, err := NewIssuer(IssuerConfig{URL: "http://127.0.0.1:9000", Audience: "http://127.0.0.1:7878/mcp"}); err != nil {

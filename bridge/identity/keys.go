@@ -37,7 +37,7 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // keys are an issuer's public keys. They are asked for with the first token, when they are old, and
 // when a token names one that isn't among them, but never more often than every leastWait. It is
-// safe for concurrent use: a token whose key is known waits for no request.
+// safe for concurrent use: a token whose key is known, be it an old one, waits for no request.
 type keys struct {
 	issuer *url.URL
 	client *http.Client
@@ -53,7 +53,8 @@ type keys struct {
 }
 
 func newKeys(issuer *url.URL, log *slog.Logger) *keys {
-	client := &http.Client{
+	k := &keys{issuer: issuer, log: log, turn: make(chan struct{}, 1)}
+	k.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
 			MaxIdleConns:          2,
@@ -63,29 +64,46 @@ func newKeys(issuer *url.URL, log *slog.Logger) *keys {
 			ForceAttemptHTTP2:     true,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > 3 || !confidential(r.URL) {
+			if len(via) > 3 || !k.trusts(r.URL) {
 				return errors.New("it was sent on too often, or over plain http")
 			}
 			return nil
 		},
 	}
-	return &keys{issuer: issuer, client: client, log: log, turn: make(chan struct{}, 1)}
+	return k
 }
 
-// find returns the key that has signed a token, by its id and algorithm.
+// trusts reports whether the issuer's documents may come from a URL: plain http, on this machine,
+// is for an issuer that is itself reached so.
+func (k *keys) trusts(u *url.URL) bool {
+	return confidential(u) && (u.Scheme == "https" || k.issuer.Scheme == "http")
+}
+
+// find returns the key that has signed a token, by its id and algorithm. An old one serves while
+// the issuer is asked.
 func (k *keys) find(ctx context.Context, id, algorithm string) (*jose.JSONWebKey, error) {
 	key, fresh := k.known(id, algorithm)
-	if key != nil && fresh {
+	switch {
+	case key != nil && fresh:
+		return key, nil
+	case key != nil:
+		select {
+		case k.turn <- struct{}{}:
+			go func() { // until fetchTimeout at most
+				defer func() { <-k.turn }()
+				_ = k.refresh(ctx) // which logs an error
+			}()
+		default:
+		}
 		return key, nil
 	}
-	if !k.enter(ctx, key != nil) {
-		if key != nil {
-			return key, nil
-		}
+	select {
+	case k.turn <- struct{}{}:
+	case <-ctx.Done():
 		return nil, &UnavailableError{context.Cause(ctx)}
 	}
 	defer func() { <-k.turn }()
-	if key, fresh = k.known(id, algorithm); key != nil && fresh {
+	if key, _ = k.known(id, algorithm); key != nil {
 		return key, nil // another request has asked meanwhile
 	}
 	err := k.refresh(ctx)
@@ -96,25 +114,6 @@ func (k *keys) find(ctx context.Context, id, algorithm string) (*jose.JSONWebKey
 		return nil, &UnavailableError{err}
 	}
 	return nil, errToken("its issuer has no key %.40q for %.10s", id, algorithm)
-}
-
-// enter takes the turn to ask the issuer. It reports false if ctx ends first or, where an old key
-// will do meanwhile, if another request has the turn.
-func (k *keys) enter(ctx context.Context, old bool) bool {
-	select {
-	case k.turn <- struct{}{}:
-		return true
-	default:
-	}
-	if old {
-		return false
-	}
-	select {
-	case k.turn <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // known returns a key and whether it needs no refresh. A token that names no key is of the only one
@@ -168,12 +167,14 @@ func (k *keys) refresh(ctx context.Context) error {
 
 // fetch asks for the issuer's metadata, and by that for its keys.
 func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
-	var meta struct {
+	type metadata struct {
 		Issuer string `json:"issuer"`
 		Keys   string `json:"jwks_uri"`
 	}
+	var meta metadata
 	var failed error
 	for _, place := range metadataPlaces(k.issuer) {
+		meta = metadata{} // nothing of another place's
 		err := k.get(ctx, place, &meta)
 		if err == nil && meta.Issuer != k.issuer.String() {
 			err = fmt.Errorf("%s is about another issuer, %.200q", place, meta.Issuer)
@@ -188,7 +189,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 		return nil, failed
 	}
 	at, err := url.Parse(meta.Keys)
-	if err != nil || at.Host == "" || !confidential(at) {
+	if err != nil || at.Host == "" || !k.trusts(at) {
 		return nil, fmt.Errorf("its metadata has no https URL in jwks_uri, but %.200q", meta.Keys)
 	}
 	var set struct {
@@ -200,7 +201,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	var all []jose.JSONWebKey
 	for _, raw := range set.Keys[:min(len(set.Keys), maxKeys)] {
 		var key jose.JSONWebKey // of a kind that isn't known, perhaps
-		if json.Unmarshal(raw, &key) == nil && key.Valid() && key.IsPublic() && (key.Use == "" || key.Use == "sig") {
+		if json.Unmarshal(raw, &key) == nil && key.Valid() && key.IsPublic() &&
+			(key.Use == "" || key.Use == "sig") {
 			all = append(all, key)
 		}
 	}

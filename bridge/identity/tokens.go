@@ -19,8 +19,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
@@ -50,11 +52,25 @@ type Tokens struct {
 	path     string
 	reserved []string
 	log      *slog.Logger
+	begun    atomic.Bool // the file was seen to be there
 
 	mu   sync.Mutex
-	read fs.FileInfo // when the file was read last; nil if it wasn't there
+	read fileState // when the file was read last; the zero value if it wasn't there
 	all  []Token
 	err  error // why the file can't be used
+}
+
+// fileState is what tells whether a file is still as it was read.
+type fileState struct {
+	info      fs.FileInfo
+	changed   time.Time
+	untrusted string // who else could have written it, or could replace it; empty for no one
+}
+
+func (s fileState) same(o fileState) bool {
+	return s.info != nil && o.info != nil && os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() &&
+		s.info.ModTime().Equal(o.info.ModTime()) && s.info.Mode() == o.info.Mode() &&
+		s.changed.Equal(o.changed) && s.untrusted == o.untrusted
 }
 
 // A Token is what is known of one.
@@ -77,10 +93,16 @@ func OpenTokens(path string, log *slog.Logger, reserved ...string) *Tokens {
 // Path returns the file.
 func (t *Tokens) Path() string { return t.path }
 
-// Exists reports whether the file is there, whatever it holds.
-func (t *Tokens) Exists() bool {
-	_, err := os.Lstat(t.path)
-	return err == nil
+// Begun reports whether the file is there, whatever it holds, or was so at an earlier call. One
+// that can't be looked for counts as there.
+func (t *Tokens) Begun() bool {
+	if t.begun.Load() {
+		return true
+	}
+	if _, err := os.Lstat(t.path); !errors.Is(err, fs.ErrNotExist) {
+		t.begun.Store(true)
+	}
+	return t.begun.Load()
 }
 
 // Find returns whose a token is. The error is ErrNoToken, or says why the file can't be used. It
@@ -101,25 +123,28 @@ func (t *Tokens) Find(token string) (name string, err error) {
 }
 
 // List returns all tokens in the order of their names. The caller doesn't change the slice. A file
-// that isn't there has none.
+// that isn't there has none. Each call looks who could write to the file and to its directories.
 func (t *Tokens) List() ([]Token, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info, err := os.Stat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.read, t.all, t.err = nil, nil, nil
+		t.read, t.all, t.err = fileState{}, nil, nil
 		return nil, nil
 	}
-	if err == nil && t.read != nil && os.SameFile(info, t.read) && info.Size() == t.read.Size() &&
-		info.ModTime().Equal(t.read.ModTime()) && info.Mode() == t.read.Mode() {
+	now := fileState{info: info, changed: changed(t.path)}
+	if bad := trust.System().File(t.path); bad != nil {
+		now.untrusted = bad.Error()
+	}
+	if err == nil && now.same(t.read) {
 		return t.all, t.err
 	}
 	before := t.err
-	t.read = info
+	t.read = now
 	t.all, t.err = t.load()
 	switch {
 	case t.err != nil:
-		t.log.Error("the file of tokens can't be used; no request with one is answered", "err", t.err)
+		t.log.Error("the file of tokens can't be used; no request with one is answered", text.Next(t.err)...)
 	case before != nil:
 		t.log.Info("the file of tokens can be used again", "tokens", len(t.all))
 	}
@@ -147,23 +172,18 @@ func (e *FileError) Unwrap() error { return e.Err }
 // Hint names the next step for a person.
 func (e *FileError) Hint() string { return e.Fix }
 
-// load reads the file, if nobody else could have written or read it. It is called with mu held.
+// load reads the file, unless others could have written or read it. It is called with mu held.
 func (t *Tokens) load() ([]Token, error) {
 	bad := func(line int, fix, format string, a ...any) error {
 		return &FileError{Path: t.path, Line: line, Err: fmt.Errorf(format, a...), Fix: fix}
 	}
 	if err := trust.System().File(t.path); err != nil {
-		fix := "let no one else write to it"
-		var known *trust.Error
-		if errors.As(err, &known) {
-			fix = known.Hint()
-		}
-		return nil, bad(0, fix, "%w", err)
+		return nil, bad(0, t.untrustedFix(err), "%w", err)
 	}
 	info, err := os.Stat(t.path)
 	switch {
 	case err != nil:
-		return nil, bad(0, "give leave to read it", "%w", err)
+		return nil, bad(0, t.readable(), "%w", err)
 	case !info.Mode().IsRegular(): // opening a pipe would wait for its writer
 		return nil, bad(0, "name a file", "it is not a regular file")
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
@@ -171,12 +191,12 @@ func (t *Tokens) load() ([]Token, error) {
 	case info.Size() > maxTokenFile:
 		return nil, bad(0, "revoke some tokens", "it is longer than %d bytes", maxTokenFile)
 	}
-	text, err := os.ReadFile(t.path)
+	content, err := os.ReadFile(t.path)
 	if err != nil {
-		return nil, bad(0, "give leave to read it", "%w", err)
+		return nil, bad(0, t.readable(), "%w", err)
 	}
 	var all []Token
-	for i, line := range strings.Split(string(text), "\n") {
+	for i, line := range strings.Split(string(content), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
@@ -195,6 +215,23 @@ func (t *Tokens) load() ([]Token, error) {
 	}
 	slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// untrustedFix returns the next step after an error of trust.
+func (t *Tokens) untrustedFix(err error) string {
+	var known *trust.Error
+	switch {
+	case errors.As(err, &known):
+		return known.Hint()
+	case errors.Is(err, fs.ErrPermission):
+		return t.readable()
+	}
+	return "let no one else write to it"
+}
+
+// readable returns the next step where the file can't be read.
+func (t *Tokens) readable() string {
+	return "give the user that runs mcp-bridge leave to read " + t.path + " and to enter its directories"
 }
 
 // parse reads the fields of a line.
@@ -227,7 +264,8 @@ func (e *NameError) Error() string { return e.why }
 func (t *Tokens) checkName(name string) error {
 	switch {
 	case !tokenName.MatchString(name):
-		return &NameError{fmt.Sprintf("%.80q can't name a token: a name is letters, digits and . _ @ -, at most 64, "+
+		return &NameError{fmt.Sprintf("%.80q can't name a token: a name is letters, digits and . _ @ -, "+
+			"at most 64, "+
 			"and begins with a letter or a digit", name)}
 	case slices.Contains(t.reserved, name):
 		return &NameError{fmt.Sprintf("the name %s is taken: it means who uses this machine", name)}
@@ -260,17 +298,42 @@ func (t *Tokens) Add(name string) (token string, err error) {
 	return token, nil
 }
 
+// A RevokeError says that a token couldn't be revoked, and is still good.
+type RevokeError struct {
+	Name, Path string
+	Err        error
+}
+
+func (e *RevokeError) Error() string {
+	return fmt.Sprintf("the token of %s isn't revoked and is still good: %v", e.Name, e.Err)
+}
+
+func (e *RevokeError) Unwrap() error { return e.Err }
+
+// Hint names the next step for a person.
+func (e *RevokeError) Hint() string {
+	return "make room, or give leave to write to " + filepath.Dir(e.Path) +
+		", and run the command again; until " +
+		"then end the bridges that take the token"
+}
+
 // Revoke removes a token. Bridges refuse it from their next request on. The error is ErrNoToken
-// where there is none of that name. The file stays when the last one goes, so that no bridge that
+// where no token has that name, a *FileError where the file can't be used and no token in it is
+// good, else a *RevokeError. The file stays when the last one goes, so that no bridge that
 // asks for tokens stops to.
 func (t *Tokens) Revoke(name string) error {
-	return t.change(func(all []Token) ([]Token, error) {
+	err := t.change(func(all []Token) ([]Token, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(o Token) bool { return o.Name == name })
 		if len(left) == len(all) {
 			return nil, ErrNoToken
 		}
 		return left, nil
 	})
+	var unusable *FileError
+	if err == nil || errors.Is(err, ErrNoToken) || errors.As(err, &unusable) {
+		return err
+	}
+	return &RevokeError{Name: name, Path: t.path, Err: err}
 }
 
 // change replaces the file by one with other tokens.
@@ -292,13 +355,13 @@ func (t *Tokens) change(edit func([]Token) ([]Token, error)) error {
 	if all, err = edit(all); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	text.WriteString("# tokens of mcp-bridge, as hashes; made by: mcp-bridge token add NAME\n")
+	var content bytes.Buffer
+	content.WriteString("# tokens of mcp-bridge, as hashes; made by: mcp-bridge token add NAME\n")
 	for _, token := range all {
 		line := fmt.Sprintf("%s sha256:%x %s", token.Name, token.sum, token.Since)
-		text.WriteString(strings.TrimSpace(line) + "\n")
+		content.WriteString(strings.TrimSpace(line) + "\n")
 	}
-	if err := filelock.Replace(t.path, filepath.Base(t.path)+".new-*", text.Bytes()); err != nil {
+	if err := filelock.Replace(t.path, filepath.Base(t.path)+".new-*", content.Bytes()); err != nil {
 		return fmt.Errorf("writing the tokens: %w", err)
 	}
 	return nil

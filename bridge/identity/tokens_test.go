@@ -3,6 +3,7 @@ package identity
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 func openTokens(t *testing.T) *Tokens {
@@ -30,7 +34,7 @@ func add(t *testing.T, tokens *Tokens, name string) string {
 
 func TestTokens(t *testing.T) {
 	tokens := openTokens(t)
-	if all, err := tokens.List(); err != nil || len(all) != 0 || tokens.Exists() {
+	if all, err := tokens.List(); err != nil || len(all) != 0 || tokens.Begun() {
 		t.Fatalf("before the first one: %v, %v", all, err)
 	}
 	alice, bob := add(t, tokens, "alice"), add(t, tokens, "bob")
@@ -64,7 +68,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("a revoked token is %q's, %v", name, err)
 		}
 	}
-	if !tokens.Exists() {
+	if !OpenTokens(tokens.Path(), nil).Begun() {
 		t.Error("the file went with the last token")
 	}
 	text, err := os.ReadFile(tokens.Path())
@@ -73,6 +77,30 @@ func TestTokens(t *testing.T) {
 	}
 	if info, err := os.Stat(tokens.Path()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+}
+
+// TestAsks: no token is asked for until there is a file of them, if that is so wanted; then one is,
+// also when the file is gone.
+func TestAsks(t *testing.T) {
+	tokens := openTokens(t)
+	a := &Authenticator{Tokens: tokens, Before: "local"}
+	if who, err := a.Authenticate(request()); err != nil || who != "local" || a.Asks() {
+		t.Errorf("before there is a file: %q, %v", who, err)
+	}
+	if (*Authenticator)(nil).Asks() || !(&Authenticator{Tokens: tokens}).Asks() {
+		t.Error("Asks without Before, or without anything, is wrong")
+	}
+	alice := add(t, tokens, "alice")
+	if who, err := a.Authenticate(request("Bearer " + alice)); err != nil || who != "alice" {
+		t.Errorf("with a token: %q, %v", who, err)
+	}
+	if err := os.Remove(tokens.Path()); err != nil {
+		t.Fatal(err)
+	}
+	var refused *Refusal
+	if who, err := a.Authenticate(request()); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
+		t.Errorf("once the file is gone: %q, %v", who, err)
 	}
 }
 
@@ -128,11 +156,96 @@ func TestExposedTokens(t *testing.T) {
 	if n := strings.Count(log.String(), "can't be used"); n != 10 { // twice in a line
 		t.Errorf("the log says it %d times:\n%s", n, &log)
 	}
+	if n := strings.Count(log.String(), `next="chmod `); n != 5 {
+		t.Errorf("the log names the next step %d times:\n%s", n, &log)
+	}
 	if err := os.Chmod(tokens.Path(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if name, err := tokens.Find(token); err != nil || name != "alice" {
 		t.Errorf("afterwards the token is %q's, %v", name, err)
+	}
+}
+
+// TestTokensLookAgain: what has changed of a file is noticed though its size, mode and time of
+// writing are as they were, and so is that its directory is open to others.
+func TestTokensLookAgain(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permission bits say little there")
+	}
+	tokens := openTokens(t)
+	token := add(t, tokens, "alice")
+	find := func() error {
+		_, err := tokens.Find(token)
+		return err
+	}
+	if err := find(); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(tokens.Path())
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var bad *FileError
+	if err := find(); !errors.As(err, &bad) || !strings.Contains(bad.Hint(), "chmod o-w "+dir) {
+		t.Errorf("in a directory that everybody may write to: %v", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := find(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(tokens.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(tokens.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte("alice"), []byte("carol"), 1)
+	if err := os.WriteFile(tokens.Path(), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(tokens.Path(), time.Time{}, info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := tokens.Find(token); err != nil || name != "carol" {
+		t.Errorf("after a write that keeps the time the token is %q's, %v", name, err)
+	}
+}
+
+// TestRevokeUnwritable: a token that can't be revoked is said to be good still.
+func TestRevokeUnwritable(t *testing.T) {
+	tokens := openTokens(t)
+	token := add(t, tokens, "alice")
+	if err := os.Remove(tokens.Path() + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(tokens.Path()+".lock", 0o700); err != nil { // so that no lock can be had
+		t.Fatal(err)
+	}
+	var kept *RevokeError
+	if err := tokens.Revoke("alice"); !errors.As(err, &kept) ||
+		!strings.Contains(kept.Error(), "the token of alice isn't revoked and is still good: ") ||
+		!strings.Contains(kept.Hint(), "leave to write to "+filepath.Dir(tokens.Path())) {
+		t.Fatalf("got %v", err)
+	}
+	if name, err := tokens.Find(token); name != "alice" || err != nil {
+		t.Errorf("the token is %q's, %v", name, err)
+	}
+}
+
+// TestUnreadableTokens: the next step after an error fits it.
+func TestUnreadableTokens(t *testing.T) {
+	tokens := OpenTokens("/root/tokens", nil)
+	if got := tokens.untrustedFix(&fs.PathError{Op: "lstat", Path: "/root/tokens", Err: fs.ErrPermission}); got !=
+		"give the user that runs mcp-bridge leave to read /root/tokens and to enter its directories" {
+		t.Error(got)
+	}
+	if got := tokens.untrustedFix(&trust.Error{Path: "/root", Why: "is open", Fix: "close it"}); got != "close it" {
+		t.Error(got)
 	}
 }
 

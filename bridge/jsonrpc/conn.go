@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,12 +26,14 @@ type Options struct {
 	// MaxRequests is how many of the peer's requests are worked on at a time. Further ones are refused
 	// with CodeBusy, so that a cancel behind them is read.
 	MaxRequests int
-	// MaxEncoded is how many answers are encoded and not taken yet; zero means two.
-	MaxEncoded int
+	// Encoded holds a value for each answer that is encoded and not taken yet, which its capacity
+	// bounds. Connections may share it; nil means one of its own, of two.
+	Encoded chan struct{}
 	// IDs is what the ids of our requests begin with. They are numbers where it is empty.
 	IDs string
 	// Apart says that several peers share the connection: the ids of their requests may be equal, and
-	// none can cancel a request by its id.
+	// none can cancel a request by its id. Accept and Notified are called concurrently, and requests
+	// have no Order.
 	Apart bool
 
 	// Accept is called for each request, and for each message with an Err, in the order in which they
@@ -82,8 +83,11 @@ func NewConn(ctx context.Context, carrier Carrier, opts Options) *Conn {
 	c := &Conn{
 		carrier: carrier, opts: opts,
 		slots:   make(chan struct{}, opts.MaxRequests),
-		encoded: make(chan struct{}, cmp.Or(opts.MaxEncoded, maxEncoded)),
+		encoded: opts.Encoded,
 		waiting: map[string]*call{}, serving: map[string]*Request{},
+	}
+	if c.encoded == nil {
+		c.encoded = make(chan struct{}, maxEncoded)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	return c
@@ -286,9 +290,7 @@ func (c *Conn) Deliver(ctx context.Context, text []byte, out Carrier) (over <-ch
 		close(ended)
 		return ended
 	}
-	c.delivering.Lock()
-	run := c.route(text, exchange{ctx, out, nil})
-	c.delivering.Unlock()
+	run := c.deliver(text, exchange{ctx, out, nil})
 	if run == nil {
 		c.work.Done()
 		close(ended)
@@ -300,6 +302,15 @@ func (c *Conn) Deliver(ctx context.Context, text []byte, out Carrier) (over <-ch
 		run()
 	}()
 	return ended
+}
+
+// deliver routes a message that Deliver was given. Those of several peers have no order.
+func (c *Conn) deliver(text []byte, x exchange) (run func()) {
+	if !c.opts.Apart {
+		c.delivering.Lock()
+		defer c.delivering.Unlock()
+	}
+	return c.route(text, x)
 }
 
 // Read receives lines, on goroutines of its own, until in ends or fails, or the connection is over.

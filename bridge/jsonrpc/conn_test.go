@@ -321,3 +321,23 @@ func TestPeerIsGone(t *testing.T) {
 		}
 	})
 }
+
+// TestApart: a message of one peer that shares a connection doesn't wait for another's to be read.
+func TestApart(t *testing.T) {
+	first, second := make(chan struct{}), make(chan struct{})
+	c := NewConn(t.Context(), nil, Options{MaxRequests: 2, Apart: true, Accept: func(r *Request) Handler {
+		if r.Method == "second" {
+			close(second)
+			return nil
+		}
+		close(first)
+		<-second
+		return func(context.Context) (any, error) { return nil, ErrNoAnswer }
+	}})
+	defer c.Close(ErrPeerGone)
+	over := make(chan (<-chan struct{}))
+	go func() { over <- c.Deliver(t.Context(), []byte(`{"id":1,"method":"first"}`), nil) }()
+	<-first
+	c.Deliver(t.Context(), []byte(`{"id":1,"method":"second"}`), nil)
+	<-<-over
+}

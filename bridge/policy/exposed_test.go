@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -43,5 +44,13 @@ func TestExposedFile(t *testing.T) {
 				t.Errorf("got %v, want a refusal that says %q", err, tt.hint)
 			}
 		})
+	}
+}
+
+// TestUnreadable: the next step for a file that can't be read is to give leave, not to correct it.
+func TestUnreadable(t *testing.T) {
+	bad := &FileError{Path: "/p.toml", Err: syscall.EACCES}
+	if got := bad.Hint(); !strings.Contains(got, "leave to read /p.toml") || strings.Contains(got, "correct") {
+		t.Error(got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -60,6 +61,9 @@ func (e *FileError) Hint() string {
 	var bad *trust.Error
 	if errors.As(e.Err, &bad) {
 		return bad.Hint()
+	}
+	if errors.Is(e.Err, fs.ErrPermission) {
+		return "give the user that runs mcp-bridge leave to read " + e.Path + " and to enter its directories"
 	}
 	return "correct the file that MCP_BRIDGE_POLICY names; mcp-bridge policy check lists all mistakes"
 }
@@ -183,7 +187,9 @@ func (r *reader) policy(values map[string]any) *Policy {
 }
 
 func (t *table) rule() rule {
-	out := rule{who: t.principals(), tools: t.selection(), verdict: t.verdict("verdict"), line: t.reader.lines[t.path]}
+	out := rule{
+		who: t.principals(), tools: t.selection(), verdict: t.verdict("verdict"), line: t.reader.lines[t.path],
+	}
 	out.reason, _ = value[string](t, "reason", "a string, in quotes")
 	t.end()
 	if out.verdict == 0 {
@@ -241,8 +247,8 @@ func (t *table) globs(key string) (out []glob) {
 	return out
 }
 
-// principals returns whom the table is about. An empty list is a mistake: it would be read as
-// nobody by some and as all by others.
+// principals returns whom the table is about. An empty list is a mistake, since it could be read as
+// none and as all.
 func (t *table) principals() (out principals) {
 	const key = "who"
 	names := list[string](t, key, `a list of strings such as ["alice", "team-*"]`)

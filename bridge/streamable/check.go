@@ -31,14 +31,15 @@ var Loopback = []string{"localhost", "127.0.0.1", "::1"}
 // had the browser send it.
 func (h *Handler) foreign(r *http.Request) string {
 	if !listed(h.cfg.Hosts, r.Host) {
-		return fmt.Sprintf("the Host %.100q is none of those that are served: see --allow-host", r.Host)
+		return fmt.Sprintf("the Host %.100q isn't served: see --allow-host", r.Host)
 	}
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(h.cfg.Origins, origin) {
+	if origin == "" || slices.Contains(h.cfg.Origins, origin) || strings.HasPrefix(r.URL.Path, wellKnown) {
 		return ""
 	}
-	if u, err := url.Parse(origin); err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
-		return ""
+	u, err := url.Parse(origin)
+	if err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) && (r.TLS == nil || u.Scheme == "https") {
+		return "" // where TLS isn't ours, a proxy may have it
 	}
 	return fmt.Sprintf("pages of the Origin %.100q are not served: see --allow-origin", origin)
 }

@@ -2,9 +2,7 @@ package streamable_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,9 +52,15 @@ func (p *pipes) dial() net.Conn {
 // bubble serves run in a bubble of synctest until end is called.
 func bubble(t *testing.T, run runner, who ...func(*http.Request) (string, error)) (s *served, p *pipes,
 	end func() error) {
+	return bubbleOver(t, run, "", "", who...)
+}
+
+// bubbleOver is bubble over TLS, if there are the files of a certificate and its key.
+func bubbleOver(t *testing.T, run runner, cert, key string, who ...func(*http.Request) (string, error)) (
+	s *served, p *pipes, end func() error) {
 	s = serveBridge(t, run)
 	p = newPipes()
-	cfg := streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback}
+	cfg := streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback, Metrics: true}
 	if who != nil {
 		cfg.Authenticate = who[0]
 	}
@@ -69,7 +72,7 @@ func bubble(t *testing.T, run runner, who ...func(*http.Request) (string, error)
 	s.client = &http.Client{Transport: transport}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- s.h.Serve(ctx, p, "", "") }()
+	go func() { served <- s.h.Serve(ctx, p, cert, key) }()
 	return s, p, func() error {
 		cancel()
 		transport.CloseIdleConnections()
@@ -83,10 +86,11 @@ func TestSlowBody(t *testing.T) {
 		_, p, end := bubble(t, echo)
 		for _, tc := range []struct {
 			name, begin, want string
+			most              time.Duration
 		}{
 			{"body", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
-				"Content-Length: 1000000\r\n\r\n", "408 "},
-			{"headers", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-A: ", ""},
+				"Content-Length: 1000000\r\n\r\n", "408 ", 61 * time.Second},
+			{"headers", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-A: ", "", 11 * time.Second},
 		} {
 			c := p.dial()
 			var sent sync.WaitGroup
@@ -99,7 +103,7 @@ func TestSlowBody(t *testing.T) {
 			})
 			began := time.Now()
 			line, _ := bufio.NewReader(c).ReadString('\n')
-			if took := time.Since(began); !strings.Contains(line, tc.want) || took > 61*time.Second {
+			if took := time.Since(began); !strings.Contains(line, tc.want) || took > tc.most {
 				t.Errorf("%s: %q after %v", tc.name, line, took)
 			}
 			c.Close()
@@ -231,72 +235,6 @@ func TestQuietCall(t *testing.T) {
 	})
 }
 
-// TestDrain: a server that is told to end finishes the calls that run, and takes no others.
-func TestDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		code := newHanging()
-		s, _, end := bubble(t, code.run)
-		session := s.initialize(latest, `{}`)
-		answers := make(chan []message, 2)
-		call := func(body string, headers ...string) {
-			_, got, _ := s.post(body, headers...)
-			answers <- got
-		}
-		go call(run(1, "old", ""), session...)
-		go call(run(1, "new", metaOf("")), standard("tools/call", "run_python")...)
-		<-code.began
-		<-code.began
-		ended := make(chan error, 1)
-		go func() { ended <- end() }()
-		synctest.Wait()
-		health := strings.TrimSuffix(s.url, streamable.Path) + "/healthz"
-		if r, err := s.client.Get(health); err != nil || r.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("healthz: %v %v", r, err)
-		} else {
-			r.Body.Close()
-		}
-		for _, headers := range [][]string{session, standard("tools/call", "run_python")} {
-			status, got, header := s.post(run(2, "echo", metaOf("")), headers...)
-			if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" || len(got) != 1 {
-				t.Errorf("a new call: %d %+v", status, got)
-			}
-		}
-		code.done <- struct{}{}
-		code.done <- struct{}{}
-		for range 2 {
-			if got := <-answers; len(got) == 0 || !strings.Contains(got[len(got)-1].text(), "done ") {
-				t.Errorf("a call that ran: %+v", got)
-			}
-		}
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestDrainIsBounded: a call that doesn't end is ended.
-func TestDrainIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		code := newHanging()
-		s, _, end := bubble(t, code.run)
-		session := s.initialize(latest, `{}`)
-		stream := s.do(t.Context(), "GET", "", session...)
-		answered := make(chan int, 1)
-		go func() {
-			status, _, _ := s.post(run(1, "x", ""), session...)
-			answered <- status
-		}()
-		<-code.began
-		began := time.Now()
-		if err := end(); err != nil || time.Since(began) > 30*time.Second {
-			t.Errorf("it has ended after %v: %v", time.Since(began), err)
-		}
-		<-code.over
-		<-answered
-		all(t, stream)
-	})
-}
-
 // TestForeignPages: the Host must be ours, and a page's Origin must be it, or allowed.
 func TestForeignPages(t *testing.T) {
 	s := serve(t, echo, func(c *streamable.Config) {
@@ -341,69 +279,43 @@ func TestForeignPages(t *testing.T) {
 	}
 }
 
-// counting counts what is read of it.
-type counting struct {
-	io.Reader
-	n atomic.Int64
-}
-
-func (c *counting) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n.Add(int64(n))
-	return n, err
-}
-
-// endless is a body without an end.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte(" "), len(p))), nil }
-
 // TestLargeRequests: a long body is refused before it is read, or once 16 MiB of it are, and so are
 // many headers.
 func TestLargeRequests(t *testing.T) {
-	s := serve(t, echo, nil)
-	h := streamable.New(streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- h.Serve(ctx, l, "", "") }()
-	url := "http://" + l.Addr().String() + streamable.Path
-	for _, length := range []int64{100 << 20, -1} {
-		body := &counting{Reader: io.LimitReader(endless{}, 100<<20)}
-		r, err := http.NewRequest("POST", url, body)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		_, p, end := bubble(t, echo)
+		const begin = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		spaces := strings.Repeat(" ", 64<<10)
+		for _, tc := range []struct {
+			name, begin, part, want string
+			most                    int // bytes that are taken
+		}{
+			{"a length", begin + "Content-Length: 100000000\r\n\r\n", spaces, " 413 ", 1 << 20},
+			{"no length", begin + "Transfer-Encoding: chunked\r\n\r\n",
+				fmt.Sprintf("%x\r\n%s\r\n", len(spaces), spaces), " 413 ", 17 << 20},
+			{"headers", begin, strings.Repeat("A: \r\n", 100), " 431 ", 64 << 10},
+		} {
+			c := p.dial()
+			var sending sync.WaitGroup
+			sent := 0
+			sending.Go(func() {
+				_, err := io.WriteString(c, tc.begin)
+				for err == nil && sent < 100<<20 {
+					var n int
+					n, err = io.WriteString(c, tc.part)
+					sent += n
+				}
+			})
+			line, err := bufio.NewReader(c).ReadString('\n')
+			c.Close()
+			if sending.Wait(); !strings.Contains(line, tc.want) || sent > tc.most {
+				t.Errorf("%s: %q %v, %d bytes were taken", tc.name, line, err, sent)
+			}
 		}
-		r.ContentLength = length
-		r.Header.Set("Content-Type", "application/json")
-		answer, err := s.client.Do(r)
-		// The client may see the connection end before the answer, while it still sends.
-		if err == nil {
-			answer.Body.Close()
+		if err := end(); err != nil {
+			t.Error(err)
 		}
-		if err == nil && answer.StatusCode != http.StatusRequestEntityTooLarge || body.n.Load() > 40<<20 {
-			t.Errorf("a body of %d: %v %v, %d bytes were taken", length, answer, err, body.n.Load())
-		}
-	}
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	go func() {
-		_, _ = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n%s\r\n", strings.Repeat("A: \r\n", 10_000))
-	}()
-	line, err := bufio.NewReader(c).ReadString('\n')
-	if !strings.Contains(line, "431") && !errors.Is(err, net.ErrClosed) && err == nil {
-		t.Errorf("10,000 headers: %q %v", line, err)
-	}
-	cancel()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	})
 }
 
 // TestManyStreams: a client that opens 1,000 streams gets those that the limit allows; another one
@@ -444,5 +356,31 @@ func TestManyStreams(t *testing.T) {
 			t.Fatal("no stream can be had any more")
 		}
 		runtime.Gosched()
+	}
+}
+
+// TestManyGets: of the streams that a client with a session opens the last one is served, and none
+// of the others is left.
+func TestManyGets(t *testing.T) {
+	s := serve(t, echo, nil)
+	session := s.initialize(latest, `{}`)
+	last := s.do(t.Context(), "GET", "", session...)
+	for range 1000 {
+		next := s.do(t.Context(), "GET", "", session...)
+		if next.StatusCode != 200 {
+			t.Fatalf("a stream is answered with %d", next.StatusCode)
+		}
+		if got := all(t, last); len(got) > 0 {
+			t.Errorf("a stream that was replaced has %+v", got)
+		}
+		last = next
+	}
+	s.changeTools()
+	if m, _ := eventsOf(t, last).next(); m.Method != "notifications/tools/list_changed" {
+		t.Errorf("the last stream has %+v", m)
+	}
+	status, got, _ := s.post(run(1, "echo", ""), session...)
+	if status != 200 || !strings.Contains(got[0].text(), "echo") {
+		t.Errorf("a call: %d %+v", status, got)
 	}
 }

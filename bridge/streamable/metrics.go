@@ -12,7 +12,6 @@ type counts struct {
 	byClass [6]atomic.Int64 // requests that were answered, by the first digit of the status
 	begun   atomic.Int64    // sessions
 	streams atomic.Int64    // that GET has opened, now
-	kept    atomic.Int64    // bytes of events
 }
 
 func (c *counts) answered(status int) {
@@ -22,28 +21,17 @@ func (c *counts) answered(status int) {
 	c.byClass[min(status/100, len(c.byClass)-1)].Add(1)
 }
 
-// keep counts bytes that are kept, unless they are too many.
-func (c *counts) keep(bytes int) bool {
-	if c.kept.Add(int64(bytes)) > maxKept {
-		c.kept.Add(-int64(bytes))
-		return false
-	}
-	return true
-}
-
 // countedWriter notes the status of an answer.
 type countedWriter struct {
 	http.ResponseWriter
-	status  int
-	bounded bool // the peer is given writeTimeout to read the beginning
+	status int
 }
 
+// WriteHeader implements http.ResponseWriter. The peer is given writeTimeout to read the beginning.
 func (w *countedWriter) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
-		if w.bounded {
-			_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
-		}
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -80,7 +68,7 @@ func (h *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		{"requests_in_progress", "gauge", "Requests of MCP that are worked on.", int64(calls)},
 		{"streams", "gauge", "Streams that GET has opened.", h.counts.streams.Load()},
 		{"principals", "gauge", "Principals with a session or a request.", int64(principals)},
-		{"kept_bytes", "gauge", "Bytes of messages that are kept for later streams.", h.counts.kept.Load()},
+		{"held_bytes", "gauge", "Bytes of messages worked on, unread or kept.", int64(h.memory.count())},
 		{"draining", "gauge", "Whether no new calls are taken.", int64(draining)},
 	} {
 		fmt.Fprintf(w, "# HELP mcp_bridge_http_%s %s\n# TYPE mcp_bridge_http_%s %s\nmcp_bridge_http_%s %d\n",

@@ -17,12 +17,17 @@ import (
 )
 
 // post takes a message, or a batch, and answers it.
-func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal string) {
-	body, ok := h.read(w, r)
-	if !ok {
-		return
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal string, of *budget) {
+	b := &body{of: of}
+	if !h.read(w, r, b) || !h.take(w, r, principal, b) {
+		b.give()
 	}
-	m := jsonrpc.Decode(body)
+}
+
+// take answers a POST. It reports whether the message was delivered; then the body is given back
+// when what it asks for is over.
+func (h *Handler) take(w http.ResponseWriter, r *http.Request, principal string, b *body) (delivered bool) {
+	m := jsonrpc.Decode(b.text)
 	request := m.Method != "" && m.ID != nil
 	initialize := m.Method == string(mcp.MethodInitialize)
 	version := metaVersion(&m)
@@ -30,7 +35,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal string)
 		(m.Method == string(mcp.MethodServerDiscover) || m.Method == string(mcp.MethodSubscriptionsListen))
 	if (request || m.Err != nil) && h.isDraining() {
 		ending(w, &m)
-		return
+		return false
 	}
 	var s *session
 	began := false
@@ -38,7 +43,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal string)
 	case era && m.Err == nil:
 		if wrong := mismatched(r.Header, &m, version); request && wrong != nil {
 			refuseWith(w, http.StatusBadRequest, wrong.Code, m.ID, wrong.Message)
-			return
+			return false
 		}
 		s = h.share(principal)
 	case initialize && request && r.Header.Get(headerSession) == "":
@@ -46,54 +51,116 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, principal string)
 	case m.Err != nil && r.Header.Get(headerSession) == "":
 		e := client.Malformed(m.Err)
 		refuseWith(w, http.StatusBadRequest, e.Code, m.ID, e.Message)
-		return
+		return false
 	default:
 		if s = h.sessionOf(w, r, principal); s == nil {
-			return
+			return false
 		}
 	}
 	if s == nil {
 		w.Header().Set("Retry-After", "60")
 		refuseWith(w, http.StatusServiceUnavailable, jsonrpc.CodeBusy, m.ID,
 			"there is no room for another session: end one that isn't used")
-		return
+		return false
 	}
 	x := &exchange{h: h, s: s, m: &m, stream: s.newStream(), began: began}
-	x.run(w, r, body)
+	return x.run(w, r, b)
 }
 
-// read returns the body of a POST, or answers the request.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+// body is that of a POST.
+type body struct {
+	text []byte
+	held int // bytes
+	of   *budget
+}
+
+// read reads it all, which is length bytes at most. It returns errNoRoom if the principal has no
+// room for it.
+func (b *body) read(from io.Reader, length int64) error {
+	for {
+		if len(b.text) == cap(b.text) {
+			n := max(2*cap(b.text), firstRead)
+			if most := int(length) + 1; cap(b.text) < most && most < n {
+				n = most // so that the end is seen, too
+			}
+			room := roomToRead
+			if n <= firstRead {
+				room = anyRoom
+			}
+			if b.of.take(n-b.held, room) != nil {
+				return errNoRoom
+			}
+			b.held = n
+			b.text = append(make([]byte, 0, n), b.text...)
+		}
+		n, err := from.Read(b.text[len(b.text):cap(b.text)])
+		b.text = b.text[:len(b.text)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// give gives its room back.
+func (b *body) give() { b.of.give(b.held) }
+
+// firstRead is how many bytes of a body are made room for before any has come, and in any case, so
+// that a client whose calls take all the room can cancel one, or answer a question.
+const firstRead = 4 << 10
+
+var errNoRoom = errors.New("there is no room for the body")
+
+// read reads the body of a POST, or answers the request.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, b *body) (ok bool) {
 	switch {
 	case !isJSON(r):
 		refuse(w, http.StatusUnsupportedMediaType, "the Content-Type of a message is "+typeJSON)
-		return nil, false
+		return false
 	case !accepts(r, typeJSON, typeEvents):
 		refuse(w, http.StatusNotAcceptable, "the header Accept must have "+typeJSON+" and "+typeEvents)
-		return nil, false
+		return false
 	case r.ContentLength > client.MaxMessage:
 		tooLarge(w)
-		return nil, false
+		return false
 	}
-	var whole bytes.Buffer
-	if r.ContentLength > 0 {
-		whole.Grow(int(r.ContentLength) + bytes.MinRead)
+	length := r.ContentLength
+	if length < 0 { // unknown
+		length = client.MaxMessage
 	}
-	_, err := whole.ReadFrom(http.MaxBytesReader(w, r.Body, client.MaxMessage))
+	err := b.read(http.MaxBytesReader(w, r.Body, client.MaxMessage), length)
 	var long *http.MaxBytesError
 	switch {
+	case err == nil && len(bytes.TrimSpace(b.text)) == 0:
+		refuseWith(w, http.StatusBadRequest, jsonrpc.CodeParse, nil, "the body is empty: a POST brings a message")
 	case err == nil:
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // that the client goes is still seen
-		return whole.Bytes(), true
+		return true
+	case errors.Is(err, errNoRoom):
+		noRoom(w, b.of)
 	case errors.As(err, &long):
 		tooLarge(w)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		refuse(w, http.StatusRequestTimeout, fmt.Sprintf("the body did not come within %v", bodyTimeout))
-	case !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF):
+	case !errors.Is(err, io.ErrUnexpectedEOF):
 		refuse(w, http.StatusBadRequest, "the body can't be read")
 	}
-	return nil, false
+	return false
+}
+
+// noRoom tells that a body isn't read for those that are held.
+func noRoom(w http.ResponseWriter, of *budget) {
+	status, whose := http.StatusServiceUnavailable, "all"
+	if own, _ := of.within(roomToRead); !own {
+		status, whose = http.StatusTooManyRequests, "your"
+	}
+	w.Header().Set("Retry-After", "5")
+	w.Header().Set("Connection", "close")
+	refuse(w, status, "the messages of "+whose+
+		" requests that aren't answered are too long together: send this one again when some of them have ended")
 }
 
 func tooLarge(w http.ResponseWriter) {
@@ -111,15 +178,16 @@ type exchange struct {
 	began  bool // with it its session
 }
 
-// run answers the request. The session is released when the calls are over.
-func (x *exchange) run(w http.ResponseWriter, r *http.Request, body []byte) {
+// run answers the request. The session is released when the calls are over. It reports whether the
+// message was delivered.
+func (x *exchange) run(w http.ResponseWriter, r *http.Request, b *body) (delivered bool) {
 	p := &response{w: w, r: r, stream: x.stream, status: alwaysOK, barred: x.h.barred(r, x.s.principal)}
 	ctx := x.h.ctx
 	if x.s.id == "" {
 		ctx, p.status = r.Context(), statusOf // a client without a session that goes ends its call
 	} else {
 		p.ids, p.primed = true, x.s.primes()
-		p.begins = func() { x.s.hold(x.stream) }
+		p.begins = func() { x.s.save(x.stream) }
 		if x.m.Err != nil {
 			p.status = func(int) int { return http.StatusBadRequest }
 		}
@@ -129,11 +197,12 @@ func (x *exchange) run(w http.ResponseWriter, r *http.Request, body []byte) {
 		p.answers = func(e event) { x.introduce(w, e) }
 	}
 	p.attach(-1)
-	if !x.deliver(ctx, body) {
+	if !x.deliver(ctx, b) {
 		ending(w, x.m)
-		return
+		return false
 	}
 	err := p.run()
+	x.s.settle(x.stream)
 	switch {
 	case errors.Is(err, errEmpty) && x.s.conn.Gone():
 		refuseWith(w, http.StatusNotFound, codeNoSession, x.m.ID, "the session has ended")
@@ -145,6 +214,7 @@ func (x *exchange) run(w http.ResponseWriter, r *http.Request, body []byte) {
 	if x.began && !x.s.hasVersion() {
 		x.h.drop(x.s, errRefused)
 	}
+	return true
 }
 
 // introduce takes the answer to initialize: a session begins unless that is an error.
@@ -158,17 +228,19 @@ func (x *exchange) introduce(w http.ResponseWriter, e event) {
 
 // deliver hands the message over, and releases the session when all that it asks for has ended. It
 // returns false if no calls are taken any more.
-func (x *exchange) deliver(ctx context.Context, body []byte) bool {
-	counted := x.m.Method != "" && x.m.ID != nil && x.m.Method != string(mcp.MethodSubscriptionsListen)
+func (x *exchange) deliver(ctx context.Context, b *body) bool {
+	request := x.m.Method != "" && x.m.ID != nil
+	counted := request && x.m.Method != string(mcp.MethodSubscriptionsListen) || x.m.Err != nil // a batch
 	if counted && !x.h.begin() {
 		x.s.release()
 		return false
 	}
-	over := x.s.conn.Deliver(ctx, body, x.stream)
+	over := x.s.conn.Deliver(ctx, b.text, x.stream)
 	go func() {
 		<-over
 		x.stream.finish()
-		x.s.outlive(x.stream)
+		x.s.settle(x.stream)
+		b.give()
 		if counted {
 			x.h.finish()
 		}

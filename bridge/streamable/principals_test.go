@@ -74,6 +74,9 @@ func (s *team) run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sand
 		s.waiting <- struct{}{}
 		select {
 		case <-s.release:
+			if ctx.Err() != nil {
+				return sandbox.Result{Status: sandbox.StatusCancelled}, nil
+			}
 			return printed("released"), nil
 		case <-ctx.Done():
 			return sandbox.Result{Status: sandbox.StatusCancelled}, nil
@@ -324,7 +327,7 @@ func TestForeignSessions(t *testing.T) {
 				headers = append(headers, "Accept: "+c.accept)
 			}
 			if name == "resumed" {
-				headers = append(headers, "Last-Event-ID: 0/1")
+				headers = append(headers, "Last-Event-ID: 0-0")
 			}
 			r := s.do(t.Context(), c.method, c.body, headers...)
 			body, err := io.ReadAll(r.Body)
@@ -414,22 +417,31 @@ func TestRulesOfPrincipals(t *testing.T) {
 func TestForeignNews(t *testing.T) {
 	s := newTeam(t)
 	e := s.eras()[0]
-	heard := make(chan string, 8)
-	for _, who := range []string{"alice", "bob"} {
+	heard := map[string]chan string{"alice": make(chan string, 8), "bob": make(chan string, 8)}
+	for who, hears := range heard {
 		session := s.initialize(latest, `{}`, "X-Who: "+who)
 		news := eventsOf(t, s.do(t.Context(), http.MethodGet, "", append(session, "Accept: text/event-stream")...))
 		go func() {
 			for m, ok := news.next(); ok; m, ok = news.next() {
-				heard <- who + " " + m.Method
+				hears <- m.Method
 			}
 		}()
 	}
-	keptRun(t, e, "alice")
-	if got := <-heard; got != "alice notifications/resources/list_changed" {
-		t.Errorf("heard by %s", got)
+	const files, tools = "notifications/resources/list_changed", "notifications/tools/list_changed"
+	for range 2 {
+		keptRun(t, e, "alice")
+		if got := arrives(t, heard["alice"]); got != files {
+			t.Errorf("alice has heard %s", got)
+		}
+		s.changeTools() // of which each is told, after what came before
+		for who, hears := range heard {
+			if got := arrives(t, hears); got != tools {
+				t.Errorf("%s has heard %s", who, got)
+			}
+		}
 	}
 	keptRun(t, e, "bob")
-	if got := <-heard; got != "bob notifications/resources/list_changed" {
-		t.Errorf("heard by %s", got)
+	if got := arrives(t, heard["bob"]); got != files {
+		t.Errorf("bob has heard %s of his own", got)
 	}
 }

@@ -28,7 +28,7 @@ func (bell) Call(context.Context, string, string, json.RawMessage) (json.RawMess
 }
 
 // TestQuestion: what a client with a session is asked comes on the stream of its call, and the
-// answer by another POST of the same session, and of no other.
+// answer by another POST of the same session, and of no other, nor of another principal.
 func TestQuestion(t *testing.T) {
 	rules, err := policy.Parse("policy.toml", []byte(`default = "ask"`))
 	if err != nil {
@@ -45,9 +45,14 @@ func TestQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, echo, func(c *streamable.Config) { c.Clients = b.Clients() })
-	session := s.initialize(latest, `{"elicitation":{}}`)
-	other := s.initialize(latest, `{"elicitation":{}}`)
+	s := serve(t, echo, func(c *streamable.Config) {
+		c.Clients = b.Clients()
+		users(c)
+	})
+	session := s.initialize(latest, `{"elicitation":{}}`, "Authorization: Bearer alice")
+	other := s.initialize(latest, `{"elicitation":{}}`, "Authorization: Bearer alice")
+	bob := s.initialize(latest, `{"elicitation":{}}`, "Authorization: Bearer bob")
+	theirs := append(session[:1:1], bob[1:]...)
 	stream := eventsOf(t, s.do(t.Context(), "POST", run(1, "x", ""), session...))
 	question, ok := stream.next()
 	if !ok || question.Method != "elicitation/create" {
@@ -59,9 +64,10 @@ func TestQuestion(t *testing.T) {
 	for _, answer := range []struct {
 		body    string
 		session []string
-	}{{decline, other}, {accept, session}} {
-		if status, _, _ := s.post(answer.body, answer.session...); status != 202 {
-			t.Errorf("%s: %d", answer.body, status)
+		status  int
+	}{{decline, other, 202}, {decline, bob, 202}, {decline, theirs, 404}, {accept, session, 202}} {
+		if status, _, _ := s.post(answer.body, answer.session...); status != answer.status {
+			t.Errorf("%s in %v: %d", answer.body, answer.session, status)
 		}
 	}
 	if got, ok := stream.next(); !ok || !strings.Contains(got.text(), "ding") {

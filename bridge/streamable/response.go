@@ -36,8 +36,11 @@ type response struct {
 var errEmpty = errors.New("nothing was sent")
 
 // attach has p read the stream from the event after the one of a number on, or from the first that
-// isn't read if after is negative.
-func (p *response) attach(after int) { p.at = p.stream.attach(p, after) }
+// isn't read if after is negative. It reports whether what comes after that one is still there.
+func (p *response) attach(after int) (ok bool) {
+	p.at, ok = p.stream.attach(p, after)
+	return ok
+}
 
 // run writes what comes, until the answer is written, there will be none, or the peer is gone.
 // It returns errEmpty if there was nothing to write.
@@ -159,15 +162,20 @@ func (p *response) answer(e event) error {
 	return p.write(e.raw)
 }
 
-// write writes and flushes, in chunks that each have their time.
+// write writes and flushes, in chunks that each have their time, as has the whole.
 func (p *response) write(text []byte) error {
 	control := http.NewResponseController(p.w)
 	if p.r.ProtoMajor > 1 { // whose deadlines end a stream that is quiet, too
 		defer func() { _ = control.SetWriteDeadline(time.Time{}) }()
 	}
+	end := time.Now().Add(writeTimeout + time.Duration(len(text))*time.Second/slowest)
 	for len(text) > 0 {
 		part := text[:min(chunk, len(text))]
-		if err := control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		deadline := time.Now().Add(writeTimeout)
+		if end.Before(deadline) {
+			deadline = end
+		}
+		if err := control.SetWriteDeadline(deadline); err != nil {
 			return fmt.Errorf("bounding a write: %w", err)
 		}
 		if _, err := p.w.Write(part); err != nil {

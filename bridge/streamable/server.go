@@ -8,16 +8,23 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 // Serve answers the connections of l, over TLS if there are the files of a certificate and its key,
-// until ctx ends. Then it finishes the calls that run, for a while, and closes the Handler. It
-// returns nil if that was why it ended.
+// until ctx ends. Then it finishes the calls that run, for drainTime, and closes the Handler. What
+// doesn't end in a few seconds is left behind. It returns nil if that was why it ended.
 func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeaders,
+		HTTP2: &http.HTTP2Config{
+			WriteByteTimeout: writeTimeout, SendPingTimeout: writeTimeout, PingTimeout: ping,
+			MaxReceiveBufferPerConnection: maxBuffered, MaxReceiveBufferPerStream: maxBuffered,
+		},
 		ErrorLog: slog.NewLogLogger(h.cfg.Log.Handler(), slog.LevelDebug),
 	}
+	l = netutil.LimitListener(l, maxConns())
 	ended := make(chan error, 1)
 	go func() {
 		if cert != "" {
@@ -28,7 +35,7 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 	}()
 	select {
 	case err := <-ended:
-		h.Close()
+		h.closeSoon()
 		return fmt.Errorf("serving HTTP: %w", err)
 	case <-ctx.Done():
 	}
@@ -37,7 +44,7 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 	if left := h.Drain(ctx); left > 0 {
 		h.cfg.Log.Warn("calls are ended that still run", "calls", left, "waited", drainTime)
 	}
-	h.Close()
+	h.closeSoon()
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	err := server.Shutdown(ctx) // what is left to be written
@@ -46,6 +53,20 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 	}
 	<-ended
 	return err
+}
+
+// closeSoon closes h, and leaves behind what doesn't end.
+func (h *Handler) closeSoon() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		h.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(endTime):
+		h.cfg.Log.Warn("sessions don't end, and are left behind", "waited", endTime)
+	}
 }
 
 // begin counts one more call that runs, unless no more are taken.

@@ -26,15 +26,17 @@ type session struct {
 	h         *Handler
 	id        string // empty for the latter
 	principal string
+	budget    *budget
 	conn      *client.Conn
 	standing  *stream
+	hungUp    chan struct{} // closed when it has ended, and what waits for readers should no more
 
 	mu      sync.Mutex
 	version string // of the protocol, once initialize is answered
 	streams map[string]*stream
 	last    int       // number of streams so far
 	over    []*stream // those of them on which nothing more is sent, oldest first
-	kept    int       // bytes of their events
+	held    int       // bytes of their events
 
 	// What follows is guarded by h.mu.
 	active int // requests that aren't over
@@ -48,19 +50,24 @@ func (h *Handler) open(principal string) *session {
 	h.mu.Lock()
 	o := h.owner(principal)
 	var room *session
-	if o.sessions >= maxOwned {
-		if room = h.longestIdle(principal); room != nil {
-			h.remove(room)
-		}
+	switch {
+	case h.draining:
+	case o.sessions >= maxOwned:
+		room = h.longestIdle(principal)
+	case len(h.sessions) >= maxSessions:
+		room = h.longestIdle("")
+	}
+	if room != nil {
+		h.remove(room)
 	}
 	if h.draining || o.sessions >= maxOwned || len(h.sessions) >= maxSessions {
 		h.mu.Unlock()
 		return nil
 	}
 	s := h.newSession(rand.Text(), principal)
-	s.standing = newStream(standing, s)
+	s.standing = newStream(standing, s, true)
 	s.streams[standing] = s.standing
-	s.conn = h.cfg.Clients.Open(h.ctx, principal, shown(s.id), s.standing)
+	s.conn = h.cfg.Clients.Open(h.ctx, principal, shown(s.id), s.standing, s.budget.encoding)
 	h.sessions[s.id] = s
 	o.sessions++
 	h.counts.begun.Add(1)
@@ -74,7 +81,8 @@ func (h *Handler) open(principal string) *session {
 
 // newSession is called with mu held.
 func (h *Handler) newSession(id, principal string) *session {
-	s := &session{h: h, id: id, principal: principal, streams: map[string]*stream{}, active: 1}
+	s := &session{h: h, id: id, principal: principal, budget: h.owner(principal).budget,
+		streams: map[string]*stream{}, hungUp: make(chan struct{}), active: 1}
 	s.idle = time.AfterFunc(idleTimeout, func() { h.expire(s) })
 	s.idle.Stop()
 	h.ends.Add(1)
@@ -110,7 +118,7 @@ func (h *Handler) share(principal string) *session {
 		return nil
 	}
 	s := h.newSession("", principal)
-	s.conn = h.cfg.Clients.OpenShared(h.ctx, principal)
+	s.conn = h.cfg.Clients.OpenShared(h.ctx, principal, s.budget.encoding)
 	o.shared = s
 	return s
 }
@@ -143,13 +151,21 @@ func (h *Handler) expire(s *session) {
 	h.end(s, errIdle)
 }
 
-// longestIdle returns the session of a principal that was not in use for longest, or nil. It is
-// called with mu held, as is remove.
+// longestIdle returns the session of a principal that was not in use for longest, or nil. For no
+// principal, it is of the one with most sessions that has such a session. It is called with mu
+// held, as is remove.
 func (h *Handler) longestIdle(principal string) (longest *session) {
 	for _, s := range h.sessions {
-		if s.principal == principal && s.active == 0 && (longest == nil || s.since.Before(longest.since)) {
-			longest = s
+		if principal != "" && s.principal != principal || s.active > 0 {
+			continue
 		}
+		if longest != nil {
+			more := h.owner(s.principal).sessions - h.owner(longest.principal).sessions
+			if more < 0 || more == 0 && !s.since.Before(longest.since) {
+				continue
+			}
+		}
+		longest = s
 	}
 	return longest
 }
@@ -168,8 +184,8 @@ func (h *Handler) remove(s *session) {
 	h.forget(s.principal)
 }
 
-// end ends the calls of a session that was removed, and forgets what was kept for its client. It
-// doesn't block.
+// end ends the calls of a session that was removed, and forgets what was kept for its client.
+// Answers that aren't taken in hangUpTime are lost. It doesn't block.
 func (h *Handler) end(s *session, why error) {
 	if s.id != "" {
 		h.cfg.Log.Info("a session has ended", "session", shown(s.id), "principal", s.principal, "reason", why)
@@ -177,7 +193,11 @@ func (h *Handler) end(s *session, why error) {
 	}
 	go func() {
 		defer h.ends.Done()
+		late := time.AfterFunc(hangUpTime, func() { close(s.hungUp) })
 		s.conn.Close(why)
+		if late.Stop() {
+			close(s.hungUp)
+		}
 		s.mu.Lock()
 		streams := s.streams
 		s.streams = nil
@@ -219,6 +239,11 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, principal string) 
 		refuse(w, http.StatusNotAcceptable, "the header Accept must have "+typeEvents)
 		return
 	}
+	if r.ContentLength != 0 {
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusBadRequest, "a GET has no body")
+		return
+	}
 	s := h.sessionOf(w, r, principal)
 	if s == nil {
 		return
@@ -228,7 +253,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, principal string) 
 	if id := r.Header.Get(headerEvent); id != "" {
 		name, n, ok := parseEventID(id)
 		if t = s.streamOf(name); !ok || t == nil {
-			refuse(w, http.StatusBadRequest, fmt.Sprintf("what came after the event %.40q is not kept any more", id))
+			notKept(w, id)
 			return
 		}
 		after = n
@@ -236,10 +261,17 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, principal string) 
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it may last
 	p := &response{w: w, r: r, stream: t, begun: true, ids: true, primed: s.primes(), status: alwaysOK,
 		barred: h.barred(r, principal)}
+	if !p.attach(after) {
+		notKept(w, r.Header.Get(headerEvent))
+		return
+	}
 	h.counts.streams.Add(1)
 	defer h.counts.streams.Add(-1)
-	p.attach(after)
 	_ = p.run() // why it ends is the client's affair
+}
+
+func notKept(w http.ResponseWriter, event string) {
+	refuse(w, http.StatusBadRequest, fmt.Sprintf("what came after the event %.40q is not kept any more", event))
 }
 
 // sessionOf returns the session that a request names, in use, or answers it.
@@ -267,16 +299,16 @@ const codeNoSession = -32001
 // newStream returns the stream of a POST. Once a client knows the ids of its events, it is kept.
 func (s *session) newStream() *stream {
 	if s.id == "" {
-		return newStream("", nil)
+		return newStream("", s, false)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	return newStream(strconv.Itoa(s.last), s)
+	return newStream(strconv.Itoa(s.last), s, true)
 }
 
-// hold keeps a stream for later readers.
-func (s *session) hold(t *stream) {
+// save keeps a stream for later readers.
+func (s *session) save(t *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams != nil {
@@ -284,19 +316,22 @@ func (s *session) hold(t *stream) {
 	}
 }
 
-// outlive forgets a stream that is over: later, if a client may go on with it.
-func (s *session) outlive(t *stream) {
-	if t.kept == nil {
+// settle notes that the call of a stream is over, or its POST. When both are, the stream is
+// forgotten: later, if a client may go on with it.
+func (s *session) settle(t *stream) {
+	s.mu.Lock()
+	if t.open--; t.open > 0 {
+		s.mu.Unlock()
 		return
 	}
-	if s.streamOf(t.name) == nil {
+	if s.streams[t.name] != t {
+		s.mu.Unlock()
 		t.forget()
 		return
 	}
-	s.mu.Lock()
 	s.over = append(s.over, t)
 	first := s.over[0]
-	many := len(s.over) > maxOver || s.kept > maxKeptOwned/2
+	many := len(s.over) > maxOver || s.held > maxKeptOwned/2
 	s.mu.Unlock()
 	time.AfterFunc(keepTime, func() { s.letGo(t) })
 	if many && first != t {
@@ -318,25 +353,6 @@ func (s *session) streamOf(name string) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams[name]
-}
-
-// keep counts bytes that are kept, unless they are too many.
-func (s *session) keep(bytes int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept+bytes > maxKeptOwned || !s.h.counts.keep(bytes) {
-		return false
-	}
-	s.kept += bytes
-	return true
-}
-
-// keepAnyway counts bytes that are kept, or were.
-func (s *session) keepAnyway(bytes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept += bytes
-	s.h.counts.kept.Add(int64(bytes))
 }
 
 // introduced notes what initialize was answered with.

@@ -2,10 +2,13 @@ package streamable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
@@ -43,7 +46,7 @@ func users(c *streamable.Config) {
 // hanging is code that runs until its call ends, or the test says.
 type hanging struct {
 	began chan string   // its text
-	over  chan error    // why it was ended
+	over  chan error    // which was ended, and why
 	done  chan struct{} // ends it well
 }
 
@@ -58,7 +61,7 @@ func (h *hanging) run(ctx context.Context, r sandbox.Request, host sandbox.Host)
 	h.began <- r.Code
 	select {
 	case <-ctx.Done():
-		h.over <- context.Cause(ctx)
+		h.over <- fmt.Errorf("%s: %w", r.Code, context.Cause(ctx))
 		return sandbox.Result{}, context.Cause(ctx)
 	case <-h.done:
 		return printed("done " + r.Code), nil
@@ -190,53 +193,74 @@ func TestDelete(t *testing.T) {
 	if got := all(t, stream); len(got) > 0 {
 		t.Errorf("the stream has %+v", got)
 	}
-	for _, method := range []string{"DELETE", "GET", "POST"} {
-		r := s.do(t.Context(), method, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, session...)
+	for method, body := range map[string]string{
+		"DELETE": "", "GET": "", "POST": `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+	} {
+		r := s.do(t.Context(), method, body, session...)
 		if r.StatusCode != 404 {
 			t.Errorf("%s afterwards: %d", method, r.StatusCode)
 		}
 	}
 }
 
-// TestDisconnect: a client of 2026-07-28 that goes ends its call; one with a session doesn't.
+// TestDisconnect: a client of 2026-07-28 that goes ends its call, and not that of another one with
+// the same id; one with a session doesn't end its own.
 func TestDisconnect(t *testing.T) {
-	code := newHanging()
-	s := serve(t, code.run, nil)
-	session := s.initialize(latest, `{}`)
-	ctx, hangUp := context.WithCancel(t.Context())
-	gone := make(chan struct{})
-	post := func(body string, headers ...string) {
-		defer func() { gone <- struct{}{} }()
-		r, _ := http.NewRequestWithContext(ctx, "POST", s.url, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		for _, h := range headers {
-			name, value, _ := strings.Cut(h, ": ")
-			r.Header.Set(name, value)
+	synctest.Test(t, func(t *testing.T) {
+		code := newHanging()
+		s, _, end := bubble(t, code.run)
+		session := s.initialize(latest, `{}`)
+		ctx, hangUp := context.WithCancel(t.Context())
+		gone := make(chan error, 2)
+		post := func(body string, headers ...string) {
+			r, _ := http.NewRequestWithContext(ctx, "POST", s.url, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			for _, h := range headers {
+				name, value, _ := strings.Cut(h, ": ")
+				r.Header.Set(name, value)
+			}
+			got, err := s.client.Do(r)
+			if err == nil {
+				_, err = io.Copy(io.Discard, got.Body)
+				got.Body.Close()
+			}
+			gone <- err
 		}
-		if answer, err := s.client.Do(r); err == nil {
-			answer.Body.Close()
+		go post(run(1, "old", ""), session...)
+		go post(run(1, "new", metaOf("")), standard("tools/call", "run_python")...)
+		answered := make(chan []message, 1)
+		go func() {
+			_, got, _ := s.post(run(1, "other", metaOf("")), standard("tools/call", "run_python")...)
+			answered <- got
+		}()
+		for range 3 {
+			<-code.began
 		}
-	}
-	go post(run(1, "old", ""), session...)
-	arrives(t, code.began)
-	go post(run(1, "new", metaOf("")), standard("tools/call", "run_python")...)
-	arrives(t, code.began)
-	hangUp()
-	arrives(t, gone)
-	arrives(t, gone)
-	arrives(t, code.over) // of one of both
-	code.done <- struct{}{}
-	status, got, _ := s.post(run(2, "echo", ""), session...)
-	if status != 200 || !strings.Contains(got[0].text(), "echo") {
-		t.Errorf("afterwards: %d %+v", status, got)
-	}
-	for len(code.done) > 0 {
-		select {
-		case err := <-code.over:
-			t.Fatalf("the older client's call was ended too: %v", err)
-		case <-time.After(time.Millisecond):
+		hangUp()
+		for range 2 {
+			if err := <-gone; !errors.Is(err, context.Canceled) {
+				t.Errorf("a client that was to go has got its answer: %v", err)
+			}
 		}
-	}
+		synctest.Wait()
+		if len(code.over) != 1 {
+			t.Errorf("%d of 3 calls were ended", len(code.over))
+		}
+		if err := <-code.over; !strings.HasPrefix(err.Error(), "new: ") {
+			t.Errorf("another call was ended: %v", err)
+		}
+		code.done <- struct{}{}
+		code.done <- struct{}{}
+		if got := <-answered; len(got) == 0 || !strings.Contains(got[len(got)-1].text(), "done other") {
+			t.Errorf("the other client has got %+v", got)
+		}
+		if synctest.Wait(); len(code.done) > 0 || len(code.over) > 0 {
+			t.Error("the call of the client with a session was ended")
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestResume: the answer to a call whose POST was lost comes on a later stream, once its events
@@ -352,6 +376,7 @@ func TestHeaders(t *testing.T) {
 		{"an unknown version", "POST", list, append(session[:1:1], "MCP-Protocol-Version: 2020-01-01"),
 			400, -32000},
 		{"no version", "POST", list, session[:1], 200, 0},
+		{"a GET with a body", "GET", list, session, 400, -32000},
 		{"no JSON", "POST", `{"jsonrpc"`, session, 400, -32700},
 		{"no JSON and no session", "POST", `{`, nil, 400, -32700},
 		{"a batch", "POST", `[` + list + `]`, session, 400, -32600},

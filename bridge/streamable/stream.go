@@ -1,9 +1,11 @@
 package streamable
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
@@ -19,8 +21,10 @@ const (
 // response at a time reads it. Of a stream that is kept a later one can read again what an earlier
 // one may have lost.
 type stream struct {
-	name string   // in its session
-	kept *session // what keeps it; nil for one that ends with its reader
+	name string // in its session
+	of   *session
+	kept bool // or it ends with its reader
+	open int  // of its call and its POST, how many aren't over; guarded by of.mu
 
 	mu     sync.Mutex
 	events []event
@@ -35,12 +39,13 @@ type stream struct {
 // An event is one message.
 type event struct {
 	raw    []byte
+	id     json.RawMessage // of an answer
 	err    json.RawMessage // of an answer that is an error
 	answer bool
 }
 
-func newStream(name string, kept *session) *stream {
-	return &stream{name: name, kept: kept, first: 1, next: 1, news: make(chan struct{})}
+func newStream(name string, of *session, kept bool) *stream {
+	return &stream{name: name, of: of, kept: kept, open: 2, first: 1, next: 1, news: make(chan struct{})}
 }
 
 // changed wakes those who wait. It is called with mu held.
@@ -49,13 +54,13 @@ func (s *stream) changed() {
 	s.news = make(chan struct{})
 }
 
-// Send implements jsonrpc.Carrier. It waits while the reader has much to read.
+// Send implements jsonrpc.Carrier. It waits while the reader has much to read, or the principal.
 func (s *stream) Send(ctx context.Context, m *jsonrpc.Message) error {
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		taken, gone, news := s.take(m, maxUnread)
+		taken, gone, news, freed := s.take(m, maxUnread)
 		switch {
 		case gone:
 			return jsonrpc.ErrHungUp
@@ -64,6 +69,9 @@ func (s *stream) Send(ctx context.Context, m *jsonrpc.Message) error {
 		}
 		select {
 		case <-news:
+		case <-freed:
+		case <-s.of.hungUp:
+			return jsonrpc.ErrHungUp
 		case <-ctx.Done():
 		}
 	}
@@ -71,65 +79,98 @@ func (s *stream) Send(ctx context.Context, m *jsonrpc.Message) error {
 
 // Post implements jsonrpc.Carrier.
 func (s *stream) Post(m *jsonrpc.Message) bool {
-	taken, gone, _ := s.take(m, maxPosted)
+	taken, gone, _, _ := s.take(m, maxPosted)
 	return taken || gone // then there is nothing to wait for
 }
 
-// take appends a message if fewer than limit are unread. A stream that no one reads keeps the last
-// ones.
-func (s *stream) take(m *jsonrpc.Message, limit int) (taken, gone bool, news <-chan struct{}) {
+// take appends a message if fewer than limit are unread and the principal has room. The answer,
+// after which there is nothing, needs room alone. A stream that no one reads keeps the last ones.
+// Where nothing is taken, news or freed is closed when it may be.
+func (s *stream) take(m *jsonrpc.Message, limit int) (taken, gone bool, news, freed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unread := s.first + len(s.events) - s.next
-	switch {
-	case s.over, s.reader == nil && s.kept == nil:
-		return false, true, nil
-	case s.reader != nil && unread >= limit:
-		return false, false, s.news
-	}
 	e := event{raw: m.Raw, err: m.Error, answer: m.Method == ""}
-	if s.kept != nil {
+	if e.answer {
+		e.id = m.ID
+	}
+	switch {
+	case s.over, s.reader == nil && !s.kept:
+		return false, true, nil, nil
+	case s.reader != nil && s.first+len(s.events)-s.next >= limit && !e.answer:
+		return false, false, s.news, nil
+	case m.ID == nil && m.Params == nil && !e.answer && s.unread(m.Raw):
+		return true, false, nil, nil // a change of what it is about to hear of anyway
+	case s.reader == nil:
 		for len(s.events) >= maxEvents {
 			s.drop()
 		}
-		for !s.kept.keep(len(e.raw)) {
-			if len(s.events) > 0 && (s.reader == nil || s.first < s.next) {
-				s.drop()
-				continue
+		for !s.of.keep(len(e.raw)) {
+			if len(s.events) == 0 {
+				e = tooLong(e)
+				s.of.hold(len(e.raw))
+				break
 			}
-			if s.reader == nil {
-				e = tooLong(m)
-			}
-			s.kept.keepAnyway(len(e.raw))
-			break
+			s.drop()
 		}
+	default:
+		if freed := s.of.send(len(e.raw)); freed != nil {
+			return false, false, s.news, freed
+		}
+		s.trim(maxEvents)
 	}
 	s.events = append(s.events, e)
 	s.changed()
-	return true, false, nil
+	return true, false, nil, nil
+}
+
+// unread reports whether a message of the same text isn't read yet. It is called with mu held, as
+// are trim and drop.
+func (s *stream) unread(raw []byte) bool {
+	return slices.ContainsFunc(s.events[s.next-s.first:], func(e event) bool { return bytes.Equal(e.raw, raw) })
+}
+
+// trim drops what was read while there are most events or more is held than is kept.
+func (s *stream) trim(most int) {
+	for s.first < s.next && (len(s.events) >= most || !s.kept || s.of.crowded()) {
+		s.drop()
+	}
 }
 
 // tooLong returns what stands for a message that no one reads and that is too long to be kept.
-func tooLong(m *jsonrpc.Message) event {
+func tooLong(e event) event {
 	why := &jsonrpc.Error{Code: jsonrpc.CodeBusy, Message: fmt.Sprintf(
-		"the connection was lost, and the message of %d bytes is more than is kept for another one", len(m.Raw))}
-	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": why})
-	if err != nil || m.Method != "" {
+		"the connection was lost, and the message of %d bytes is too long to be kept for another", len(e.raw))}
+	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": e.id, "error": why})
+	if err != nil || !e.answer {
 		return event{raw: []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":` +
 			`{"level":"warning","data":"a message was lost"}}`)}
 	}
-	return event{raw: raw, answer: true}
+	return event{raw: raw, id: e.id, answer: true}
 }
 
-// drop forgets the oldest event. It is called with mu held.
+// drop forgets the oldest event.
 func (s *stream) drop() {
 	size := len(s.events[0].raw)
 	s.events[0] = event{}
 	s.events = s.events[1:]
 	s.first++
 	s.next = max(s.next, s.first)
-	if s.kept != nil {
-		s.kept.keepAnyway(-size)
+	s.of.give(size)
+}
+
+// abandon drops what can't be kept of a stream whose reader has gone. For the answer there is an
+// error then.
+func (s *stream) abandon() {
+	for s.of.crowded() && len(s.events) > 1 {
+		s.drop()
+	}
+	if len(s.events) == 0 || !s.of.crowded() {
+		return
+	}
+	if e := tooLong(s.events[0]); len(e.raw) < len(s.events[0].raw) {
+		s.of.give(len(s.events[0].raw))
+		s.of.hold(len(e.raw))
+		s.events[0] = e
 	}
 }
 
@@ -162,29 +203,36 @@ func (s *stream) clear() {
 
 // attach makes r the reader, from the event after the one of a number on, or from the first that
 // isn't read if after is negative. A reader that there was before gets nothing more. It returns the
-// number of the last event that r doesn't read.
-func (s *stream) attach(r *response, after int) (last int) {
+// number of the last event that r doesn't read, or false if there were others after it, which
+// aren't kept any more.
+func (s *stream) attach(r *response, after int) (last int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if after >= 0 && after+1 < s.first {
+		return 0, false
+	}
 	s.reader = r
 	if after >= 0 {
-		s.next = min(max(after+1, s.first), s.first+len(s.events))
+		s.next = min(after+1, s.first+len(s.events))
 	}
 	s.changed()
-	return s.next - 1
+	return s.next - 1, true
 }
 
 // detach is attach's counterpart. A stream that isn't kept takes no more then.
 func (s *stream) detach(r *response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reader == r {
-		s.reader = nil
-		if s.spent {
-			s.clear()
-		}
-		s.changed()
+	if s.reader != r {
+		return
 	}
+	s.reader = nil
+	if s.spent || !s.kept {
+		s.clear()
+	} else {
+		s.abandon()
+	}
+	s.changed()
 }
 
 // read returns the next event for r with its number, which is 0 for none now. It returns whether
@@ -209,8 +257,6 @@ func (s *stream) done(r *response, n int) {
 		return
 	}
 	s.next++
-	if s.kept == nil {
-		s.drop()
-	}
+	s.trim(maxEvents)
 	s.changed()
 }

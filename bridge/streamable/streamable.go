@@ -24,6 +24,7 @@ const (
 	headerTimeout = 10 * time.Second // from the first byte of a connection, or of a request
 	bodyTimeout   = time.Minute
 	writeTimeout  = 30 * time.Second // for each chunk
+	slowest       = 64 << 10         // bytes a second that a message is read at, after writeTimeout
 	keepAlive     = 2 * time.Minute  // of a connection without a request
 	maxHeaders    = 32 << 10         // bytes
 	ping          = 15 * time.Second // between comments on a stream that is quiet
@@ -32,18 +33,26 @@ const (
 	idleTimeout = 30 * time.Minute // of a session
 	keepTime    = 5 * time.Minute  // of what was sent on a stream, from its end on
 	drainTime   = 25 * time.Second // for calls that run when the server is told to end
+	endTime     = 5 * time.Second  // for sessions to end then
+	hangUpTime  = time.Second      // for the answers to calls that end with their session
 
-	maxSessions  = 8192     // of all principals
-	maxOwned     = 1024     // sessions of a principal, of which the longest idle one makes room
-	maxInFlight  = 1024     // requests of a principal that aren't answered
-	maxStreams   = 2048     // and those that are answered with a stream apart from calls
-	maxKept      = 64 << 20 // bytes kept of all streams
-	maxKeptOwned = 8 << 20  // and of those of a session
-	maxOver      = 16       // streams of a session that are kept though they are over
+	maxBuffered = 256 << 10 // bytes that a connection of HTTP/2 may send before they are asked for
+
+	mostConns    = 16384   // connections, and half of the files that may be open
+	maxSessions  = 8192    // of all principals
+	maxOwned     = 1024    // sessions of a principal, of which the longest idle one makes room
+	maxInFlight  = 1024    // requests of a principal that aren't answered
+	maxStreams   = 2048    // and those that are answered with a stream apart from calls
+	maxKeptOwned = 8 << 20 // bytes kept of a session's streams
+	maxOver      = 16      // streams of a session that are kept though they are over
 )
 
 // Path is where MCP is served.
 const Path = "/mcp"
+
+// wellKnown is what stands before the paths of documents that are for all who read them, pages of
+// any Origin included.
+const wellKnown = "/.well-known/"
 
 // Config is what a Handler is made of.
 type Config struct {
@@ -60,7 +69,7 @@ type Config struct {
 	// WellKnown answers requests below /.well-known/, without authentication; nil for none.
 	WellKnown http.Handler
 
-	Metrics bool         // whether /metrics is served, without authentication
+	Metrics bool         // whether /metrics is served, to those whom Authenticate lets in
 	Log     *slog.Logger // nil means silence
 }
 
@@ -89,6 +98,8 @@ type Handler struct {
 	ctx    context.Context // of all clients
 	cancel context.CancelCauseFunc
 	counts counts
+	memory memory
+	turned refusals
 	ends   sync.WaitGroup // one for each session that isn't gone
 
 	mu       sync.Mutex
@@ -103,8 +114,10 @@ type Handler struct {
 type owner struct {
 	sessions int
 	inFlight int
+	deletes  int
 	streams  int
 	shared   *session // of its clients that have no sessions; nil for none
+	budget   *budget
 }
 
 // New returns a Handler.
@@ -114,23 +127,26 @@ func New(cfg Config) *Handler {
 	}
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), drained: make(chan struct{}),
-		sessions: map[string]*session{}, owners: map[string]*owner{},
+		sessions: map[string]*session{}, owners: map[string]*owner{}, turned: refusals{log: cfg.Log},
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	h.mux.HandleFunc(Path, h.serveMCP)
 	h.mux.HandleFunc("/healthz", h.serveHealth)
 	if cfg.WellKnown != nil {
-		h.mux.Handle("/.well-known/", cfg.WellKnown)
+		h.mux.Handle(wellKnown, cfg.WellKnown)
 	}
 	if cfg.Metrics {
 		h.mux.HandleFunc("/metrics", h.serveMetrics)
 	}
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusNotFound, "there is nothing here: MCP is served at "+Path)
+	})
 	return h
 }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	counted := &countedWriter{ResponseWriter: w, bounded: r.ProtoMajor == 1}
+	counted := &countedWriter{ResponseWriter: w}
 	defer func() { h.counts.answered(counted.status) }()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	if r.URL.Path == "/healthz" { // which an orchestrator asks by an address of its own
@@ -138,6 +154,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if why := h.foreign(r); why != "" {
+		h.turned.add(r, http.StatusForbidden, why)
 		refuse(counted, http.StatusForbidden, why)
 		return
 	}
@@ -165,7 +182,8 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if !h.enter(principal, r.Method) {
+	o := h.enter(principal, r.Method)
+	if o == nil {
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusTooManyRequests,
 			"too many requests of yours are not answered yet: send this one again when one of them has ended")
@@ -174,7 +192,7 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	defer h.leave(principal, r.Method)
 	switch {
 	case r.Method == http.MethodPost:
-		h.post(w, r, principal)
+		h.post(w, r, principal, o.budget)
 	case modern(r.Header.Get(headerVersion)):
 		notAllowed(w, http.MethodPost)
 	case r.Method == http.MethodGet:
@@ -208,6 +226,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (principal strin
 	if refusal.WWWAuthenticate != "" {
 		w.Header().Set("WWW-Authenticate", refusal.WWWAuthenticate)
 	}
+	h.turned.add(r, refusal.Status, refusal.Message)
 	refuse(w, refusal.Status, refusal.Message)
 	return "", false
 }
@@ -231,16 +250,17 @@ func (h *Handler) barred(r *http.Request, principal string) func() error {
 	}
 }
 
-// enter counts one more request of a principal, unless it has too many.
-func (h *Handler) enter(principal, method string) bool {
+// enter counts one more request of a principal and returns the latter, or nil if it has too many.
+func (h *Handler) enter(principal, method string) *owner {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	count, most := h.owner(principal).count(method)
+	o := h.owner(principal)
+	count, most := o.count(method)
 	if *count >= most {
-		return false
+		return nil
 	}
 	*count++
-	return true
+	return o
 }
 
 func (h *Handler) leave(principal, method string) {
@@ -252,10 +272,13 @@ func (h *Handler) leave(principal, method string) {
 }
 
 // count returns where requests of a method are counted, and how many there may be. Streams, of
-// which each session has one, leave room for calls.
+// which each session has one, leave room for calls, and both for the end of sessions.
 func (o *owner) count(method string) (count *int, most int) {
-	if method == http.MethodGet {
+	switch method {
+	case http.MethodGet:
 		return &o.streams, maxStreams
+	case http.MethodDelete:
+		return &o.deletes, maxInFlight
 	}
 	return &o.inFlight, maxInFlight
 }
@@ -264,14 +287,15 @@ func (o *owner) count(method string) (count *int, most int) {
 func (h *Handler) owner(principal string) *owner {
 	o := h.owners[principal]
 	if o == nil {
-		o = &owner{}
+		o = &owner{budget: newBudget(&h.memory)}
 		h.owners[principal] = o
 	}
 	return o
 }
 
 func (h *Handler) forget(principal string) {
-	if o := h.owners[principal]; o != nil && o.sessions == 0 && o.inFlight == 0 && o.streams == 0 && o.shared == nil {
+	o := h.owners[principal]
+	if o != nil && o.sessions+o.inFlight+o.deletes+o.streams == 0 && o.shared == nil {
 		delete(h.owners, principal)
 	}
 }

@@ -134,12 +134,13 @@ type answer struct {
 	Body       io.ReadCloser
 }
 
-// do sends a request with headers, each "Name: value".
+// do sends a request with headers, each "Name: value". It may be called on any goroutine, as may
+// post and initialize: an answer that doesn't come is an error of the test, and has no status.
 func (s *served) do(ctx context.Context, method, body string, headers ...string) *answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body))
 	if err != nil {
-		s.t.Fatal(err)
+		panic(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
@@ -151,7 +152,8 @@ func (s *served) do(ctx context.Context, method, body string, headers ...string)
 	}
 	got, err := s.client.Do(r)
 	if err != nil {
-		s.t.Fatal(err)
+		s.t.Errorf("%s %.200s: %v", method, body, err)
+		return &answer{Header: http.Header{}, Body: http.NoBody}
 	}
 	s.t.Cleanup(func() { got.Body.Close() })
 	return &answer{got.StatusCode, got.Header, got.Body}
@@ -214,7 +216,8 @@ func (e *events) next() (m message, ok bool) {
 			continue
 		}
 		if err := json.Unmarshal([]byte(data), &m); err != nil {
-			e.t.Fatalf("%v in %q", err, data)
+			e.t.Errorf("%v in %q", err, data)
+			return m, false
 		}
 		m.event = e.last
 		return m, true
@@ -235,7 +238,7 @@ func all(t testing.TB, r *answer) (messages []message) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	var m message
 	if len(body) == 0 || json.Unmarshal(body, &m) != nil {
@@ -252,11 +255,11 @@ func (s *served) initialize(version, capabilities string, headers ...string) []s
 		headers...)
 	id := header.Get("Mcp-Session-Id")
 	if status != http.StatusOK || id == "" {
-		s.t.Fatalf("initialize: %d, session %q", status, id)
+		s.t.Errorf("initialize: %d, session %q", status, id)
 	}
 	all := append([]string{"Mcp-Session-Id: " + id, "MCP-Protocol-Version: " + version}, headers...)
 	if status, _, _ := s.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, all...); status != 202 {
-		s.t.Fatalf("initialized: %d", status)
+		s.t.Errorf("initialized: %d", status)
 	}
 	return all
 }

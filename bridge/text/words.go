@@ -57,6 +57,16 @@ func Hinted(err error) string {
 	return err.Error()
 }
 
+// Next returns an error and its next step, where it has a Hint, as attributes of a line in a log.
+func Next(err error) []any {
+	out := []any{"err", err}
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		out = append(out, "next", h.Hint())
+	}
+	return out
+}
+
 // Seconds returns a duration in seconds without trailing zeros: 30, 0.5.
 func Seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 

@@ -1,6 +1,10 @@
 package text
 
-import "testing"
+import (
+	"errors"
+	"slices"
+	"testing"
+)
 
 func TestSizesForReaders(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 bytes", 999: "999 bytes", 1234: "1,234 bytes", 12345: "12 kB",
@@ -11,5 +15,24 @@ func TestSizesForReaders(t *testing.T) {
 	}
 	if got := Count(1234567); got != "1,234,567" {
 		t.Error(got)
+	}
+}
+
+type hinted struct{ error }
+
+func (hinted) Hint() string { return "wait" }
+
+func TestNext(t *testing.T) {
+	bad := errors.New("it is dark")
+	for _, tc := range []struct {
+		err  error
+		want []any
+	}{
+		{bad, []any{"err", bad}},
+		{hinted{bad}, []any{"err", hinted{bad}, "next", "wait"}},
+	} {
+		if got := Next(tc.err); !slices.Equal(got, tc.want) {
+			t.Errorf("%v: %v, want %v", tc.err, got, tc.want)
+		}
 	}
 }

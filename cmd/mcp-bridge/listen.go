@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
+	"regexp"
 	"strings"
+	"syscall"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -16,8 +21,9 @@ import (
 
 // listener is what serve listens to over HTTP.
 type listener struct {
-	addr           string // host:port, or bySystemd; empty for stdio
-	cert, key      string // files
+	addr           string       // host:port, or bySystemd; empty for stdio
+	socket         net.Listener // that systemd has handed over; nil for none
+	cert, key      string       // files
 	proxied        bool
 	metrics        bool
 	hosts, origins []string
@@ -25,8 +31,8 @@ type listener struct {
 
 func (l *listener) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&l.addr, "http", "",
-		"serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio; systemd for the socket "+
-			"that it hands over")
+		"serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio; "+
+			"systemd for the socket that it hands over")
 	f.StringVar(&l.cert, "tls-cert", "", "`file` with the certificate to serve HTTPS with")
 	f.StringVar(&l.key, "tls-key", "", "`file` with its key")
 	f.BoolVar(&l.proxied, "behind-proxy", false, "a proxy in front has the TLS, and lets through what it should")
@@ -49,20 +55,60 @@ func (l *listener) check(f *pflag.FlagSet) error {
 		}
 		return nil
 	}
+	if strings.HasPrefix(l.addr, "unix:") || strings.HasPrefix(l.addr, "/") {
+		return fmt.Errorf("--http=%q: a Unix socket is served only where systemd hands it over: --http systemd",
+			l.addr)
+	}
 	if _, _, err := net.SplitHostPort(l.addr); err != nil && l.addr != bySystemd {
 		return fmt.Errorf("--http=%q: it must be an address with a port, such as 127.0.0.1:7878", l.addr)
 	}
 	if (l.cert == "") != (l.key == "") {
 		return errors.New("--tls-cert and --tls-key belong together: give both")
 	}
-	for _, origin := range l.origins {
-		u, err := url.Parse(origin)
-		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
-			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as https://app.example.org",
-				origin)
+	for i, origin := range l.origins {
+		sent, ok := asSent(origin)
+		if !ok {
+			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as https://app.example.org, and "+
+				"in ASCII, as browsers send it", origin)
+		}
+		l.origins[i] = sent
+	}
+	for i, host := range l.hosts {
+		u, err := url.Parse("//" + host)
+		if err != nil || u.Host != host || !isHost(u.Hostname()) {
+			return fmt.Errorf("--allow-host=%q: it must be a name, such as bridge.example.org, and in ASCII, as clients "+
+				"send it; for more names give it again, there are no patterns", host)
+		}
+		if port := u.Port(); port == "443" || port == "80" { // which clients leave out
+			l.hosts[i] = strings.TrimSuffix(host, ":"+port)
 		}
 	}
 	return nil
+}
+
+// asSent returns an origin as browsers write it: in small letters, without the port that is its
+// scheme's own.
+func asSent(origin string) (sent string, ok bool) {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Hostname() == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin) ||
+		strings.HasSuffix(origin, ":") || !ascii(origin) {
+		return "", false
+	}
+	own := map[string]string{"https": ":443", "http": ":80"}[u.Scheme]
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), own), true
+}
+
+// hostName is what the name of a host looks like.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
+
+// isHost reports whether a request's Host may be a name, apart from its port.
+func isHost(name string) bool {
+	_, err := netip.ParseAddr(name)
+	return err == nil || hostName.MatchString(name)
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
 // open returns whether others than this machine's programs can reach the address.
@@ -81,15 +127,66 @@ func (l *listener) checkExposed(authenticated bool) error {
 	switch {
 	case l.open() && !authenticated:
 		return fmt.Errorf("%s can be reached from other machines, and all who do could run code and use your "+
-			"servers: listen on 127.0.0.1, or have clients authenticate (docs/http.md)", l.addr)
+			"servers: listen on 127.0.0.1, or have clients authenticate: mcp-bridge token add NAME makes a token "+
+			"(docs/http.md)", l.addr)
 	case l.open() && l.cert == "" && !l.proxied:
 		return fmt.Errorf("%s can be reached from other machines, and tokens would cross the network unencrypted: "+
 			"give --tls-cert and --tls-key, or --behind-proxy where a proxy in front has the TLS", l.addr)
 	case l.proxied && !authenticated:
 		return errors.New("--behind-proxy lets others in, and all of them could run code and use your servers: " +
-			"have clients authenticate (docs/http.md)")
+			"have clients authenticate: mcp-bridge token add NAME makes a token (docs/http.md)")
 	}
 	return nil
+}
+
+// resolve returns an error if the address names a host that there isn't.
+func (l *listener) resolve(ctx context.Context) error {
+	host, _, _ := net.SplitHostPort(l.addr)
+	if l.socket != nil || host == "" {
+		return nil
+	}
+	if _, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return fmt.Errorf("--http=%q: %w; give an address of this machine, such as 127.0.0.1:7878", l.addr, err)
+	}
+	return nil
+}
+
+// network returns what the address is of: one of IPv4 is listened to over that alone.
+func (l *listener) network() string {
+	host, _, _ := net.SplitHostPort(l.addr)
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
+// wildcard reports whether the address stands for all of the machine, so that it says nothing of
+// the name by which clients come.
+func (l *listener) wildcard() bool {
+	host, port, _ := net.SplitHostPort(l.addr)
+	ip, err := netip.ParseAddr(host)
+	return host == "" && port != "" || err == nil && ip.IsUnspecified()
+}
+
+// A listenError says that an address can't be listened to.
+type listenError struct {
+	addr string
+	err  error
+}
+
+func (e *listenError) Error() string { return fmt.Sprintf("listening on %s: %v", e.addr, e.err) }
+
+func (e *listenError) Unwrap() error { return e.err }
+
+// Hint names the next step for a person.
+func (e *listenError) Hint() string {
+	switch {
+	case errors.Is(e.err, syscall.EADDRINUSE):
+		return "end what listens there, perhaps another bridge, or give --http another port"
+	case errors.Is(e.err, os.ErrPermission):
+		return "give --http a port from 1024 on, such as 127.0.0.1:7878: those below are the system's"
+	}
+	return "give --http an address of this machine, such as 127.0.0.1:7878"
 }
 
 // names returns the hosts by which the bridge may be called.
@@ -104,38 +201,51 @@ func (l *listener) names() []string {
 
 // listen serves over HTTP until ctx ends.
 func (p *parts) listen(ctx context.Context, l *listener) error {
+	if p.cfg.UpstreamRoots != "none" {
+		return usageError{errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share servers, " +
+			"and one would have the directories of one client for all of them; leave it out")}
+	}
 	who, err := p.cfg.authenticator(p.log)
 	if err != nil {
 		return err
 	}
-	var socket net.Listener
-	if l.addr == bySystemd {
-		if socket, err = activated(); err != nil {
-			return usageError{err}
-		}
-		l.addr = socket.Addr().String()
-	}
-	if err := l.checkExposed(who != nil); err != nil {
+	if err := l.resolve(ctx); err != nil {
 		return usageError{err}
 	}
-	if socket == nil {
-		if socket, err = net.Listen("tcp", l.addr); err != nil {
-			return fmt.Errorf("listening on %s: %w", l.addr, err)
-		}
+	if err := l.checkExposed(who.Asks()); err != nil {
+		return usageError{err}
 	}
 	scheme := "http"
 	if l.cert != "" {
 		scheme = "https"
+		if _, err := tls.LoadX509KeyPair(l.cert, l.key); err != nil {
+			return usageError{fmt.Errorf("--tls-cert and --tls-key can't be used: %w; give the PEM files of a "+
+				"certificate and of its key, which this user may read", err)}
+		}
 	}
-	p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the " +
-		"credentials that are configured for them")
-	p.log.Info("listening", "url", scheme+"://"+socket.Addr().String()+streamable.Path)
+	socket := l.socket
+	if socket == nil {
+		if socket, err = net.Listen(l.network(), l.addr); err != nil {
+			return &listenError{l.addr, err}
+		}
+	}
+	if len(p.cfg.Config) == 0 {
+		p.log.Warn("MCP_BRIDGE_CONFIG isn't set, and over HTTP no other servers are used: clients have none")
+	} else {
+		p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the " +
+			"credentials that are configured for them")
+	}
+	p.log.Info("listening", "url", scheme+"://"+socket.Addr().String()+streamable.Path, "clients", letIn(who))
+	if l.wildcard() && len(l.hosts) == 0 && p.cfg.HTTPAudience == "" {
+		p.log.Warn("clients get 403 that reach the bridge by another name or address than those of loopback: add " +
+			"theirs with --allow-host")
+	}
 	hosts := l.names()
 	if own, err := url.Parse(p.cfg.HTTPAudience); err == nil && own.Host != "" { // by which clients know it
 		hosts = append(hosts, own.Host)
 	}
 	return streamable.New(streamable.Config{
 		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.origins, Metrics: l.metrics, Log: p.log,
-		Authenticate: authenticate(who), WellKnown: who.WellKnown(),
+		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(),
 	}).Serve(ctx, socket, l.cert, l.key)
 }

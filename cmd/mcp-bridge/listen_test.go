@@ -37,6 +37,21 @@ func TestListener(t *testing.T) {
 		{flags: "--http=127.0.0.1:7878 --allow-origin=app.example", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example/x", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=https://user@app.example", want: "must be a scheme and a host"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=https://äpp.example", want: "in ASCII"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=null", want: "must be a scheme and a host"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=", want: "must be a name"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=:7878", want: "must be a name"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=https://bridge.example", want: "must be a name"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=bridge.example/mcp", want: "must be a name"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=bridge.example:8443 --allow-host=[::1]"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=*", want: "no patterns"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=*.team", want: "no patterns"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=a,b", want: "for more names give it again"},
+		{flags: "--http=127.0.0.1:7878 --allow-host=under_score.team --allow-host=h --allow-host=192.0.2.1:80"},
+		{flags: "--http=unix:/run/x", want: "--http systemd"},
+		{flags: "--http=/run/x", want: "--http systemd"},
+		{flags: "--http=:7878", want: "token add NAME"},
 		{flags: "--http=:7878", want: "all who do could run code"},
 		{flags: "--http=0.0.0.0:7878", want: "all who do could run code"},
 		{flags: "--http=[::]:7878", want: "all who do could run code"},
@@ -64,6 +79,36 @@ func TestListener(t *testing.T) {
 	}
 }
 
+// TestListenNetwork: an address of IPv4 is of IPv4 alone, and which ones stand for all is known.
+func TestListenNetwork(t *testing.T) {
+	for addr, want := range map[string]struct {
+		network  string
+		wildcard bool
+	}{
+		"0.0.0.0:1": {"tcp4", true}, "127.0.0.1:1": {"tcp4", false}, "[::]:1": {"tcp", true}, ":1": {"tcp", true},
+		"[::1]:1": {"tcp", false}, "localhost:1": {"tcp", false}, "/run/x": {"tcp", false},
+	} {
+		l := listener{addr: addr}
+		if l.network() != want.network || l.wildcard() != want.wildcard {
+			t.Errorf("%s: %s, %v", addr, l.network(), l.wildcard())
+		}
+	}
+}
+
+// TestAsSent: origins and hosts that are named in another form than clients send are understood.
+func TestAsSent(t *testing.T) {
+	l := listener{addr: "127.0.0.1:1",
+		origins: []string{"HTTPS://App.Example", "https://a.example:443", "http://a.example:80", "https://a.example:80",
+			"http://[::1]:80", "vscode-webview://x"},
+		hosts: []string{"b.example:443", "[::1]:80", "b.example:8443"}}
+	must(t, l.check(pflag.NewFlagSet("", pflag.ContinueOnError)))
+	const want = "https://app.example https://a.example http://a.example https://a.example:80 http://[::1] " +
+		"vscode-webview://x b.example [::1] b.example:8443"
+	if got := strings.Join(append(l.origins, l.hosts...), " "); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 // visitor is a client of a bridge that listens.
 type visitor struct {
 	t       *testing.T
@@ -85,7 +130,8 @@ func visit(t *testing.T, servers map[string]entry, args ...string) *visitor {
 	var said strings.Builder
 	for v.url == "" && lines.Scan() {
 		fmt.Fprintln(&said, lines.Text())
-		_, v.url, _ = strings.Cut(lines.Text(), "msg=listening url=")
+		_, said, _ := strings.Cut(lines.Text(), "msg=listening url=")
+		v.url, _, _ = strings.Cut(said, " ")
 	}
 	go func() {
 		for lines.Scan() {
@@ -114,28 +160,42 @@ func (v *visitor) end() {
 	}
 }
 
-// post sends a request, and returns the answer.
+// post sends a request, and returns the answer; nothing, and the test fails, where there is none.
+// It may be called on any goroutine.
 func (v *visitor) post(method string, params any) (answer message, header http.Header) {
+	answer, header, err := v.try(method, params)
+	if err != nil {
+		v.t.Errorf("%s: %v", method, err)
+	}
+	return answer, header
+}
+
+func (v *visitor) try(method string, params any) (answer message, header http.Header, err error) {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-	must(v.t, err)
+	if err != nil {
+		return answer, nil, err
+	}
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, v.url, bytes.NewReader(body))
-	must(v.t, err)
+	if err != nil {
+		return answer, nil, err
+	}
 	r.Header.Set("Content-Type", "application/json")
 	if v.session != "" {
 		r.Header.Set("Mcp-Session-Id", v.session)
 	}
 	response, err := http.DefaultClient.Do(r)
-	must(v.t, err)
+	if err != nil {
+		return answer, nil, err
+	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
-	must(v.t, err)
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimPrefix(line, "data: ")
-		if strings.HasPrefix(line, "{") {
-			must(v.t, json.Unmarshal([]byte(line), &answer))
+		if err == nil && strings.HasPrefix(line, "{") {
+			err = json.Unmarshal([]byte(line), &answer)
 		}
 	}
-	return answer, response.Header
+	return answer, response.Header, err
 }
 
 // get returns what is at a path.

@@ -79,8 +79,25 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
+// A signalError is the cause of a context that a signal has ended.
+type signalError struct{ signal os.Signal }
+
+func (e signalError) Error() string { return "ended by the signal " + e.signal.String() }
+
+// Is makes it a cancellation.
+func (signalError) Is(target error) bool { return target == context.Canceled }
+
 // errInterrupt is the cause of a context that SIGINT has ended.
-var errInterrupt = fmt.Errorf("interrupted: %w", context.Canceled)
+var errInterrupt = signalError{os.Interrupt}
+
+// ending returns the signals that end the program. A hang-up isn't one where it is ignored, as by
+// nohup(1).
+func ending() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+}
 
 // interrupted reports whether SIGINT has ended a context of untilSignal.
 func interrupted(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errInterrupt) }
@@ -90,14 +107,11 @@ func interrupted(ctx context.Context) bool { return errors.Is(context.Cause(ctx)
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	came := make(chan os.Signal, 1)
-	signal.Notify(came, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(came, ending()...)
 	go func() { // ends with ctx
 		select {
 		case s := <-came:
-			if s == os.Interrupt {
-				cancel(errInterrupt)
-			}
-			cancel(nil)
+			cancel(signalError{s})
 		case <-ctx.Done():
 		}
 	}()
@@ -116,7 +130,7 @@ func (a *app) endAtOnce(usual func()) {
 		return
 	}
 	next := make(chan os.Signal, 1)
-	signal.Notify(next, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(next, ending()...)
 	usual()
 	go func() { // until the process ends
 		<-next

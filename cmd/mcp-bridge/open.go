@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -38,7 +39,7 @@ func (c config) audit(what purpose, log *slog.Logger) (*audit.Log, error) {
 	var unwritable *audit.Error
 	if errors.As(err, &unwritable) {
 		if what.serves() {
-			log.Error("no code will be run", "err", err)
+			log.Error("no code will be run", text.Next(err)...)
 		}
 		err = nil
 	}

@@ -45,7 +45,7 @@ func (a *app) lasting() (*approvals.Approvals, error) {
 // warnOfPolicy logs what a person should know of the policy before it is needed.
 func (p *parts) warnOfPolicy() {
 	if p.broken != nil {
-		p.log.Error("no code will be run", "err", p.broken)
+		p.log.Error("no code will be run", text.Next(p.broken)...)
 		return
 	}
 	for _, line := range p.policy.Unused(serverNames(p.catalog)) {
@@ -90,12 +90,14 @@ func policyCmd(a *app) *cobra.Command {
 		},
 	}
 	grant.Flags().StringVar(&who, "who", bridge.Local, whoUsage)
+	var whose string
 	forget := &cobra.Command{
 		Use:   "forget SERVER.TOOL…",
 		Short: "Ask again about tools that you always allow; * stands for any characters, ? for one",
 		Args:  cobra.MinimumNArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.policyForget(args) },
+		RunE:  func(_ *cobra.Command, args []string) error { return a.policyForget(args, whose) },
 	}
+	forget.Flags().StringVar(&whose, "who", "", "the `principal` whose code is asked about again; default: all")
 	cmd.AddCommand(check, policyTestCmd(a), policyApproveCmd(a), list, grant, forget)
 	return cmd
 }
@@ -202,15 +204,20 @@ func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	if p.grants() == nil {
 		return errNoPlace
 	}
-	if err := p.approvals.Grant(p.grant(s, tool)); err != nil {
+	granted := p.grant(s, tool)
+	if err := p.approvals.Grant(granted); err != nil {
 		return fmt.Errorf("keeping that it is allowed: %w", err)
 	}
 	where := ""
 	if s.StartedHere() {
 		where = " and started in this directory"
 	}
-	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called without asking; "+
-		"a policy that denies it still does\n", tool, s.Name, where)
+	who := ""
+	if granted.Principal != "" {
+		who = fmt.Sprintf(" by code of %q", granted.Principal)
+	}
+	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called%s without asking; "+
+		"a policy that denies it still does\n", tool, s.Name, where, who)
 	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
 		fmt.Fprintf(a.stdout, "  but %s\n", why)
 	}
@@ -284,7 +291,8 @@ func (a *app) policyList() error {
 	return nil
 }
 
-func (a *app) policyForget(patterns []string) error {
+// policyForget removes the grants that patterns fit, of one principal or, for none, of all.
+func (a *app) policyForget(patterns []string, whose string) error {
 	kept, err := a.lasting()
 	if err != nil {
 		return err
@@ -295,6 +303,9 @@ func (a *app) policyForget(patterns []string) error {
 			return usageError{err}
 		}
 		n, err := kept.Forget(func(g policy.Grant) bool {
+			if whose != "" && whose != cmp.Or(g.Principal, bridge.Local) {
+				return false
+			}
 			return fits(policy.Tool{Server: g.Server, Name: g.Tool}) || g.Server+"."+g.Tool == pattern
 		})
 		if err != nil {

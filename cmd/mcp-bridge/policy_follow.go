@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // policyEvery is the time between two looks at the policy's file.
@@ -47,7 +48,8 @@ func (p *parts) followPolicy(ctx context.Context) {
 		}
 		if settled = err == nil; !settled {
 			if said != err.Error() {
-				p.log.Error("the policy's file has changed and can't be used; what it held before counts", "err", err)
+				p.log.Error("the policy's file has changed and can't be used; what it held before counts",
+					text.Next(err)...)
 			}
 			said = err.Error()
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -41,6 +42,14 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 	if l.addr != "" {
 		what = listening
 	}
+	if l.addr == bySystemd { // first of all: a program that is started before would have the socket too
+		var err error
+		if l.socket, err = activated(); err != nil {
+			return usageError{err}
+		}
+		defer l.socket.Close()
+		l.addr = l.socket.Addr().String()
+	}
 	return a.withParts(ctx, what, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful {
@@ -63,10 +72,17 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 		p.warnOfPolicy()
 		if name := p.cfg.Env; name != "" && name != environments.Base {
 			if err := p.environments().Check(name); err != nil {
-				p.log.Error("no code will be run but such as asks for packages", "setting", prefix+"_ENV", "err", err)
+				p.log.Error("no code will be run but such as asks for packages",
+					append(text.Next(err), "setting", prefix+"_ENV")...)
 			}
 		}
 		held := p.approvals.HeldNames(p.catalog.Servers)
+		defer context.AfterFunc(ctx, func() {
+			var by signalError
+			if errors.As(context.Cause(ctx), &by) {
+				p.log.Info("a signal ends the bridge", "signal", by.signal.String())
+			}
+		})()
 		p.log.Info("serving", "version", version(), "servers", len(p.catalog.Servers)-len(held),
 			"not_used", unusedServers(p.catalog)+len(held))
 		if len(held) > 0 {
@@ -74,6 +90,10 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 				"code could have written them", "servers", held)
 		}
 		if what == listening {
+			if len(p.cfg.Config) == 0 {
+				p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers",
+					"next", "set it to a file that names servers, and start the bridge again")
+			}
 			defer p.follow(ctx)()
 			return p.listen(ctx, l)
 		}
@@ -148,6 +168,8 @@ func (p *parts) tell(known []discovery.Problem) {
 	for _, problem := range p.catalog.Problems {
 		switch {
 		case slices.Contains(known, problem):
+		case p.onlyListed && problem.Source.Scope != discovery.Listed: // it isn't used, right or wrong
+			p.log.Debug("not used", "problem", problem.String())
 		case problem.Server == "" && (problem.State == discovery.Broken || problem.State == discovery.Exposed):
 			p.log.Warn("a configuration file can't be used", "problem", problem.String())
 		default:
@@ -195,7 +217,8 @@ func (p *parts) search(what purpose) {
 		return
 	}
 	env := environment(p.cfg)
-	env.OnlyListed = what == listening // who connects isn't the user whose files the others are
+	p.onlyListed = what == listening // who connects isn't the user whose files the others are
+	env.OnlyListed = p.onlyListed
 	p.watcher = watch.New(discovery.Root(), env)
 	p.catalog = p.watcher.Catalog()
 }
@@ -237,7 +260,7 @@ const variablesHelp = `
   MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT  time without use until a server is ended; the next call starts it
                                     again; 0 never (default 900)
   MCP_BRIDGE_UPSTREAM_ROOTS         directories that servers hear of when they ask: none, or client
-                                    for those that the client gives (default none)
+                                    for those that a client of stdio gives (default none)
   MCP_BRIDGE_ARTIFACTS              directory for the files that runs of serve hand over: a path, or
                                     none; default: mcp-bridge/artifacts in your data directory
   MCP_BRIDGE_INPUTS                 directories whose files calls may name, to be copied to their

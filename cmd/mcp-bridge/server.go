@@ -31,6 +31,7 @@ type startJSON struct {
 	Headers []string   `json:"headers,omitempty"` // names only
 	Secrets []string   `json:"secrets,omitempty"` // names only
 	Hides   []hideJSON `json:"hides,omitempty"`
+	Isolate bool       `json:"isolate,omitempty"`
 }
 
 // hideJSON is what one file says of the server's tools.
@@ -45,7 +46,7 @@ type hideJSON struct {
 func startOf(s discovery.Server) startJSON {
 	shown := upstream.Shown(s)
 	out := startJSON{Command: shown(s.Command), Dir: s.Dir, URL: shown(s.URL), Socket: s.Socket,
-		Secrets: s.Given()}
+		Secrets: s.Given(), Isolate: s.Isolate}
 	out.Env, out.Headers = slices.Sorted(maps.Keys(s.Env)), slices.Sorted(maps.Keys(s.Headers))
 	for _, a := range s.Args {
 		out.Args = append(out.Args, shown(a))
@@ -132,6 +133,9 @@ func details(srv discovery.Server) []string {
 	case start.Command != "":
 		add("in", "the directory that mcp-bridge is started in")
 	}
+	if start.Isolate {
+		add("isolate", "over HTTP, each principal has a process of its own")
+	}
 	add("from", srv.Source.String())
 	for _, also := range srv.Also {
 		add("also in", also.String())
@@ -173,7 +177,7 @@ func (p *parts) admit(what purpose) {
 	p.trustPolicy(p.approvals)
 	p.catalog = p.approvals.Update(p.catalog)
 	switch {
-	case what != serving:
+	case !what.serves():
 		p.catalog = withoutHeld(p.catalog, p.approvals)
 	case len(p.approvals.HeldNames(p.catalog.Servers)) > 0:
 		p.approvals.Reach()

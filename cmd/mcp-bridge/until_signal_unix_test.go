@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"syscall"
 	"testing"
 )
@@ -17,7 +18,9 @@ func TestUntilSignal(t *testing.T) {
 		must(t, sendSignal(os.Getpid(), want))
 		<-ctx.Done()
 		cause := context.Cause(ctx)
-		if !errors.Is(cause, context.Canceled) || interrupted(ctx) != (want == syscall.SIGINT) {
+		var by signalError
+		if !errors.Is(cause, context.Canceled) || interrupted(ctx) != (want == syscall.SIGINT) ||
+			!errors.As(cause, &by) || by.signal != want {
 			t.Errorf("%v: got %v", want, cause)
 		}
 		stop()
@@ -26,5 +29,19 @@ func TestUntilSignal(t *testing.T) {
 	stop()
 	if cause := context.Cause(ctx); cause != context.Canceled || interrupted(ctx) {
 		t.Errorf("stopped by %v", cause)
+	}
+}
+
+// TestUntilSignalUnderNohup: a hang-up that is ignored ends nothing.
+func TestUntilSignalUnderNohup(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	ctx, stop := untilSignal(t.Context())
+	defer stop()
+	must(t, sendSignal(os.Getpid(), syscall.SIGHUP))
+	must(t, sendSignal(os.Getpid(), syscall.SIGTERM))
+	<-ctx.Done()
+	if cause := context.Cause(ctx); cause != error(signalError{syscall.SIGTERM}) {
+		t.Errorf("got %v", cause)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
@@ -41,42 +42,65 @@ func (c config) issuer(log *slog.Logger) (*identity.Issuer, error) {
 	return i, nil
 }
 
-// authenticator returns what finds out who sends a request over HTTP; nil where nobody has to say.
-// Once there is a file of tokens, one is asked for, even if all were revoked.
+// authenticator returns what finds out who sends a request over HTTP; nil where that can't be said.
+// Without a setting no token is asked for until there is a file of them; from then on one is, even
+// if all were revoked.
 func (c config) authenticator(log *slog.Logger) (*identity.Authenticator, error) {
-	a := &identity.Authenticator{}
-	var err error
-	if a.Issuer, err = c.issuer(log); err != nil {
+	issuer, err := c.issuer(log)
+	if err != nil {
 		return nil, usageError{err}
 	}
-	if t := c.tokens(log); t != nil && (c.HTTPTokens != "" || t.Exists()) {
-		all, err := t.List()
-		switch {
-		case err != nil:
-			return nil, err
-		case len(all) == 0 && a.Issuer == nil:
-			log.Warn("no token was made yet, so no client is let in; make one with mcp-bridge token add NAME",
-				"file", t.Path())
-		}
-		a.Tokens = t
+	a := &identity.Authenticator{Tokens: c.tokens(log), Issuer: issuer}
+	if c.HTTPTokens == "" {
+		a.Before = bridge.Local
 	}
-	if a.Issuer == nil && a.Tokens == nil {
+	switch {
+	case a.Tokens == nil && a.Issuer == nil:
 		return nil, nil
+	case a.Tokens == nil || !a.Asks():
+		return a, nil
 	}
-	return a, nil
+	all, err := a.Tokens.List()
+	if err == nil && len(all) == 0 && a.Issuer == nil {
+		log.Warn("no token was made yet, so no client is let in; make one with mcp-bridge token add NAME",
+			"file", a.Tokens.Path())
+	}
+	return a, err
 }
 
-// authenticate returns a's answers in the words of the transport; nil where nobody has to say who
-// they are.
-func authenticate(a *identity.Authenticator) func(*http.Request) (string, error) {
+// letIn says who may connect, for a person.
+func letIn(a *identity.Authenticator) string {
+	switch {
+	case !a.Asks():
+		return "all programs of this machine"
+	case a.Issuer == nil:
+		return "who has a token of " + a.Tokens.Path()
+	case a.Tokens == nil:
+		return "who has a token of " + a.Issuer.URL()
+	}
+	return fmt.Sprintf("who has a token of %s, or of %s", a.Issuer.URL(), a.Tokens.Path())
+}
+
+// authenticate returns a's answers in the words of the transport; nil where there is nothing by
+// which clients could say who they are. It logs that a begins to ask.
+func authenticate(a *identity.Authenticator, log *slog.Logger) func(*http.Request) (string, error) {
 	if a == nil {
 		return nil
 	}
+	var begins sync.Once
+	if a.Asks() {
+		begins.Do(func() {})
+	}
 	return func(r *http.Request) (string, error) {
 		principal, err := a.Authenticate(r)
+		if a.Asks() {
+			begins.Do(func() { log.Warn("a token was made: from now on each request needs one", "clients", letIn(a)) })
+		}
 		var refused *identity.Refusal
 		if errors.As(err, &refused) {
-			err = &streamable.Refusal{Status: refused.Status, WWWAuthenticate: refused.Challenge, Message: refused.Message}
+			err = &streamable.Refusal{
+				Status: refused.Status, WWWAuthenticate: refused.Challenge, Message: refused.Message,
+			}
 		}
 		return principal, err
 	}

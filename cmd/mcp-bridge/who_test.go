@@ -134,7 +134,7 @@ func token(t *testing.T, vars []string, args ...string) string {
 func TestTokens(t *testing.T) {
 	vars := []string{"MCP_BRIDGE_HTTP_TOKENS=" + filepath.Join(t.TempDir(), "tokens")}
 	l := listen(t, with(command(t, nil), vars...))
-	if !strings.Contains(l.said(), "no token was made yet") {
+	if !strings.Contains(l.said(), "no token was made yet") || !strings.Contains(l.said(), "clients=\"who has a token") {
 		t.Errorf("the log is %s", l.said())
 	}
 	alice := token(t, vars, "add", "alice")
@@ -163,6 +163,59 @@ func TestTokens(t *testing.T) {
 	if strings.Contains(l.said(), alice) {
 		t.Error("the log has the token")
 	}
+}
+
+// TestFirstToken: a bridge that asked for no token asks for one once the first is made, where it is
+// kept without a setting, and goes on to when the file of tokens is gone.
+func TestFirstToken(t *testing.T) {
+	state := t.TempDir()
+	vars := []string{"XDG_STATE_HOME=" + state}
+	l := listen(t, with(command(t, nil), vars...))
+	status := func(token string) int {
+		t.Helper()
+		status, _, _ := l.post(token, "tools/list", "", "")
+		return status
+	}
+	if got := status(""); got != http.StatusOK {
+		t.Fatalf("before there is a token: %d", got)
+	}
+	alice := token(t, vars, "add", "alice")
+	if with, without := status(alice), status(""); with != http.StatusOK || without != http.StatusUnauthorized {
+		t.Errorf("once there is a token: %d with it, %d without", with, without)
+	}
+	for _, want := range []string{`clients="all programs of this machine"`, "from now on each request needs one",
+		"a request was refused"} {
+		if strings.Count(l.said(), want) != 1 {
+			t.Errorf("not once in the log: %s: %s", want, l.said())
+		}
+	}
+	must(t, os.Remove(filepath.Join(state, "mcp-bridge", "http-tokens")))
+	if with, without := status(alice), status(""); with != http.StatusUnauthorized || without != http.StatusUnauthorized {
+		t.Errorf("once the file is gone: %d with the token, %d without", with, without)
+	}
+}
+
+// TestHeldOverHTTP: a server that is held when the bridge starts is used once it is approved,
+// without a restart.
+func TestHeldOverHTTP(t *testing.T) {
+	state := t.TempDir()
+	record := filepath.Join(state, "mcp-bridge", "approved.json")
+	must(t, os.MkdirAll(filepath.Dir(record), 0o700))
+	must(t, os.WriteFile(record, []byte(`{"serving":"2020-01-01T00:00:00Z"}`), 0o600)) // code was run all the time
+	cmd := with(command(t, map[string]entry{"late": {Command: "one"}}), "XDG_STATE_HOME="+state)
+	l := listen(t, cmd)
+	if said := l.said(); !strings.Contains(said, "servers=[late]") {
+		t.Errorf("it isn't held: %s", said)
+	}
+	approve := command(t, nil, "servers", "approve", "late", "--yes")
+	approve.Env = cmd.Env
+	if out, err := approve.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	withinTime(t, time.Minute, "it is used", func() bool {
+		_, tools, _ := l.post("", "tools/list", "", "")
+		return strings.Contains(tools, "There are: late")
+	})
 }
 
 // TestIssuer: who has a JWT for this bridge of the issuer that it trusts is let in.
@@ -204,13 +257,17 @@ func TestIssuer(t *testing.T) {
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(l.url, "/mcp")+path, nil)
 	must(t, err)
-	r.Host = "bridge.example" // as a proxy hands it on
+	r.Host = "bridge.example"                          // as a proxy hands it on
+	r.Header.Set("Origin", "https://client.elsewhere") // of a client in a browser
 	res, err := http.DefaultClient.Do(r)
 	must(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || !strings.Contains(string(text), `"resource":"`+own+`"`) || !strings.Contains(string(text), issuer.URL) {
 		t.Errorf("the metadata is %s, %v", text, err)
+	}
+	if got := res.Header.Get("Access-Control-Allow-Origin"); got != "*" {
+		t.Errorf("pages of %q may read the metadata", got)
 	}
 }
 
@@ -231,7 +288,12 @@ func TestExposed(t *testing.T) {
 		"a proxy without tokens":   {nil, []string{"--http", loopback, "--behind-proxy"}, "have clients authenticate"},
 		"tokens in plain text": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + tokens}, []string{"--http", "0.0.0.0:0"},
 			"would cross the network unencrypted"},
-		"a taken address": {nil, []string{"--http", taken.Addr().String()}, "address already in use"},
+		"one client's directories for all": {[]string{"MCP_BRIDGE_UPSTREAM_ROOTS=client"}, []string{"--http", loopback},
+			"clients share servers"},
+		"a taken address":         {nil, []string{"--http", taken.Addr().String()}, "perhaps another bridge"},
+		"a host that isn't there": {nil, []string{"--http", "no-such-host.invalid:1"}, "give an address of this machine"},
+		"no certificate": {nil, []string{"--http", loopback, "--tls-cert=/no", "--tls-key=/no"},
+			"--tls-key can't be used"},
 		"an exposed file": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + exposed(t)}, []string{"--http", loopback},
 			"others may read it"},
 		"half an issuer":    {inHTTP[:1], []string{"--http", loopback}, "set together"},
@@ -252,6 +314,27 @@ func exposed(t *testing.T) string {
 	must(t, os.WriteFile(path, nil, 0o600))
 	must(t, os.Chmod(path, 0o644))
 	return path
+}
+
+// TestOthersFiles: over HTTP the log warns of no file of a host, since those aren't used there. It
+// says so where MCP_BRIDGE_CONFIG names no files, and warns of a broken one that it names.
+func TestOthersFiles(t *testing.T) {
+	home := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(home, ".claude"), 0o700))
+	for _, name := range []string{".claude.json", ".claude/settings.json", "listed.json"} {
+		must(t, os.WriteFile(filepath.Join(home, name), []byte("{"), 0o600))
+	}
+	vars := inHome(home)
+	const broken, none = "a configuration file can't be used", "MCP_BRIDGE_CONFIG is not set, so code has no servers"
+	log := listen(t, with(command(t, nil), vars...)).said()
+	if strings.Contains(log, broken) || !strings.Contains(log, none) {
+		t.Errorf("without MCP_BRIDGE_CONFIG the log is %s", log)
+	}
+	vars = append(vars, "MCP_BRIDGE_CONFIG="+filepath.Join(home, "listed.json"))
+	log = listen(t, with(command(t, nil), vars...)).said()
+	if strings.Count(log, broken) != 1 || strings.Contains(log, none) {
+		t.Errorf("with MCP_BRIDGE_CONFIG the log is %s", log)
+	}
 }
 
 // TestTeamOnEngine has two principals run code in real containers: each reads its own runs alone,

@@ -74,6 +74,7 @@ type parts struct {
 	changes    sync.Mutex        // one at a time is carried out
 	configured discovery.Catalog // as it was found
 	following  bool
+	onlyListed bool // only servers of files that MCP_BRIDGE_CONFIG names are used
 
 	policy    *policy.Policy
 	principal string // whom a command about the policy is about

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Transport is how a server is spoken to.
@@ -143,13 +141,7 @@ func (p *Program) read(e *Entry, m *Members) {
 	}
 	e.Env = m.Variables(p.Env, p.NullEnv)
 	if strings.TrimSpace(e.Command) == "" {
-		var keys []string
-		for _, member := range m.Object {
-			keys = append(keys, member.Name)
-		}
-		if near := text.Nearest(p.Command, keys); near != nil && m.Get(p.Command).Absent() {
-			m.Refuse(`it has no "`+p.Command+`", but a `+Display(near[0]), `rename that to "`+p.Command+`"`)
-		}
+		m.RefuseNear(p.Command)
 		m.Refuse("it has no command", `write "`+p.Command+`": "…"`)
 	}
 	e.Dir, e.EnvFile = m.Text(p.Dir), m.Text(p.EnvFile)

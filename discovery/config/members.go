@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Members reads the members of an entry, and keeps the first refusal of one that is malformed.
@@ -16,6 +18,17 @@ type Members struct {
 func (m *Members) Refuse(reason, next string) {
 	if !m.bad.Refused() {
 		m.bad = Refusal{reason, next}
+	}
+}
+
+// RefuseNear refuses an entry that hasn't a key, but one that is nearly the same.
+func (m *Members) RefuseNear(key string) {
+	var keys []string
+	for _, member := range m.Object {
+		keys = append(keys, member.Name)
+	}
+	if near := text.Nearest(key, keys); near != nil && m.Get(key).Absent() {
+		m.Refuse(`it has no "`+key+`", but a `+Display(near[0]), `rename that to "`+key+`"`)
 	}
 }
 

@@ -27,6 +27,7 @@ var OwnFormat = config.Plain(func(f *config.Format) {
 				`take one of them out, or write which one counts: "type": "stdio" or "http"`)
 		}
 		e.Isolate = m.Flag("isolate").Is("true")
+		m.RefuseNear("isolate") // or what is to be kept apart would be shared
 		if e.Transport != config.Stdio {
 			e.HeadersHelper, e.BearerTokenEnv = m.Text("headersHelper"), m.Text("bearerTokenEnv")
 		}
