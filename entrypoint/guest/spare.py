@@ -119,11 +119,11 @@ def _seed(state: object) -> None:
 def _mend_pools() -> None:
     """Makes thread pools start threads again: those that they had are not in a fork."""
     pools = sys.modules.get("concurrent.futures.thread")
-    if pools is None or not getattr(pools, "_threads_queues", None):
+    if pools is None:
         return
     from queue import SimpleQueue
 
-    pools._threads_queues.clear()
+    pools._threads_queues.clear()  # which newer Pythons do in each fork
     for pool in gc.get_objects():
         if issubclass(type(pool), pools.ThreadPoolExecutor):  # isinstance runs code of a proxy object
             pool._threads, pool._work_queue = set(), SimpleQueue()
