@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -26,7 +27,10 @@ type arguments struct {
 	timeout time.Duration
 	most    time.Duration // that timeout may be
 	files   []string      // paths of files of the user's that the code is to find
+	sandbox string        // NewSandbox or an id; empty where the caller names none
 	clamped string        // what the caller is told when timeout is not what was asked for
+
+	reads bool // the caller has read_output
 
 	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
 
@@ -43,12 +47,15 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 	if b.cfg.Inputs != nil {
 		names = slices.Concat(names, []string{filesName})
 	}
+	if b.cfg.Sandboxes != nil {
+		names = slices.Concat(names, []string{sandboxName})
+	}
 	given, err := args.Fields(raw, runPythonName, names)
 	if err != nil {
 		return arguments{}, err
 	}
 	a := arguments{catalog: c, servers: c.Servers(), timeout: b.limits.Timeout, most: b.limits.MaxTimeout,
-		calls: new(atomic.Int64)}
+		calls: new(atomic.Int64), reads: b.offers(output.ReadTool)}
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}
@@ -60,6 +67,12 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 	if v := given[filesName]; v != nil {
 		if a.files, err = b.decodeFiles(v); err != nil {
 			return arguments{}, err
+		}
+	}
+	if v := given[sandboxName]; v != nil {
+		if json.Unmarshal(v, &a.sandbox) != nil || a.sandbox == "" {
+			return arguments{}, args.Errorf(`argument "sandbox" must be %q or the id of a sandbox, such as "k7f2", not %.40s`,
+				NewSandbox, v)
 		}
 	}
 	if v := given["timeout"]; v != nil {

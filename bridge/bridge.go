@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxtools"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -126,6 +129,17 @@ type Config struct {
 	// Packages chooses the packages that code can import; nil means Python's own modules alone.
 	Packages *packages.Chooser
 
+	// Sandboxes are those that last; nil for none, and calls have no argument for it.
+	Sandboxes *sandboxes.Registry
+
+	// State says what calls share that name no sandbox: StateNone, or StateSession for one sandbox of
+	// each client. Empty means StateNone.
+	State string
+
+	// Offer are the names of the tools that clients have, of ToolNames. Nil means those of the set
+	// ToolsCode.
+	Offer []string
+
 	// Audit records each run and each call; nil records nothing. Nothing is run or called while it
 	// can't be written.
 	Audit *audit.Log
@@ -158,15 +172,16 @@ type Config struct {
 // Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed:
 // only, in memory, what can still be read of the last runs.
 type Bridge struct {
-	cfg        Config
-	structured bool // the output mode
-	limits     catalog.Limits
-	starts     *elicit.Starts
-	telemetry  *telemetry
-	kept       *output.Store
-	self       mcp.Implementation // what the server calls itself
-	server     *server.MCPServer
-	clients    *client.Clients
+	cfg          Config
+	structured   bool // the output mode
+	limits       catalog.Limits
+	starts       *elicit.Starts
+	telemetry    *telemetry
+	kept         *output.Store
+	sandboxTools *sandboxtools.Tools // work on sandboxes without code; nil where there are none
+	self         mcp.Implementation  // what the server calls itself
+	server       *server.MCPServer
+	clients      *client.Clients
 
 	mu     sync.RWMutex // also of what latest says together with the upstreams
 	latest *catalog.Catalog
@@ -191,6 +206,14 @@ func (c Config) check() error {
 	case mode != OutputText && mode != OutputStructured:
 		return fmt.Errorf("there is no output mode %q: set MCP_BRIDGE_OUTPUT_MODE to %s or %s",
 			mode, OutputText, OutputStructured)
+	case c.Sandboxes == nil && slices.ContainsFunc(c.Offer, ofSandboxes):
+		return errors.New("the tools of sandboxes need sandboxes: raise MCP_BRIDGE_SANDBOXES, or take them out of " +
+			"MCP_BRIDGE_TOOLS")
+	case c.State != "" && c.State != StateNone && c.State != StateSession:
+		return fmt.Errorf("there is no state %q: set MCP_BRIDGE_STATE to %s or %s", c.State, StateNone, StateSession)
+	case c.State == StateSession && c.Sandboxes == nil:
+		return errors.New("calls can't share a sandbox where there is none: raise MCP_BRIDGE_SANDBOXES, or unset " +
+			"MCP_BRIDGE_STATE")
 	}
 	return nil
 }
@@ -199,6 +222,9 @@ func (c Config) check() error {
 func New(cfg Config) (*Bridge, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
+	}
+	if cfg.Offer == nil {
+		cfg.Offer = codeTools()
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -213,20 +239,23 @@ func New(cfg Config) (*Bridge, error) {
 		cfg: cfg, structured: cfg.OutputMode == OutputStructured,
 		limits: catalog.Limits{
 			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout,
-			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs),
+			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs), Kept: kept(cfg),
 		},
 		starts: starts, telemetry: signals, kept: output.NewStore(),
 		self:   mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
 		latest: catalog.New(known, cfg.Servers, cfg.Problems), broken: cfg.PolicyError,
 	}
+	if cfg.Sandboxes != nil {
+		b.sandboxTools = sandboxtools.New(sandboxtools.Config{Registry: cfg.Sandboxes, Templates: cfg.Packages,
+			Reads: b.offers(output.ReadTool), Limits: cfg.Sandboxes.Limits(),
+			MostCommand: cfg.MaxTimeout})
+	}
 	b.server = b.newServer(cfg.Instance)
 	b.clients = client.New(client.Config{
-		Server: b.server, Self: b.self, Log: cfg.Log, Ordered: catalog.RunPython, Connect: b.connect,
-		Tools: fmt.Sprintf("%s, %s and %s", catalog.RunPython, catalog.SearchTools, output.ReadTool),
+		Server: b.server, Self: b.self, Log: cfg.Log, Connect: b.connect,
+		Ordered: append(sandboxtools.Names(), catalog.RunPython), Tools: enumerated(cfg.Offer),
 	})
-	b.offer(b.latest)
-	b.addTool(catalog.SearchTool(b.structured), b.searchTools)
-	b.addTool(output.Tool(), b.readOutput)
+	b.addTools()
 	b.addPrompts()
 	b.addConformance()
 	b.server.AddResource(catalog.ManualResource(), b.readManual)
@@ -242,7 +271,7 @@ func (b *Bridge) newServer(instance string) *server.MCPServer {
 	src := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon))
 	options := []server.ServerOption{
 		server.WithTitle(b.self.Title),
-		server.WithInstructions(b.latest.Instructions()),
+		server.WithInstructions(b.instructions()),
 		server.WithToolCapabilities(true),
 		server.WithExperimental(selfSaid(instance)),
 		server.WithResourceCapabilities(false, true),
@@ -331,6 +360,7 @@ func selfSaid(instance string) map[string]any {
 func (b *Bridge) runTool(c *catalog.Catalog) mcp.Tool {
 	limits := b.limits
 	limits.Packages = b.about
+	limits.NoSearch = !b.offers(searchToolsName)
 	t := c.RunTool(limits)
 	if b.structured {
 		mcp.WithOutputSchema[output.Outcome]()(&t)

@@ -115,6 +115,7 @@ func charge(t testing.TB, servers []discovery.Server, lists map[string][]json.Ra
 	b := build(t, func(c *Config) {
 		ofServers(t, lists)(c)
 		c.Servers, c.Inputs, c.Problems = servers, inputs, nil
+		lasting(t, c)
 	})
 	p := connect(t, b)
 	var hello struct{ Instructions string }

@@ -79,7 +79,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 			d.Progress(what)
 		}
 	}
-	res, env, err := b.inEnvironment(ctx, req, a, request{clock: &sandbox.Clock{}}, nil)
+	res, env, err := b.inEnvironment(ctx, nil, req, a, request{clock: &sandbox.Clock{}}, nil)
 	c.SaveNoted()
 	if err != nil {
 		status = output.StatusUnavailable
@@ -88,7 +88,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	}
 	o := outcomeOf(id, a, res, directBytes)
 	o.Calls = int(a.calls.Load())
-	b.packagesOf(ctx, &o, a, env, res)
+	b.packagesOf(ctx, &o, a, nil, env, res)
 	status = o.Status
 	b.auditor(id, request{}).ran(ctx, id, args, o, began)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -18,11 +19,20 @@ import (
 // lookTimeout bounds how long the engine is asked after the response has been written.
 const lookTimeout = 30 * time.Second
 
-// inEnvironment runs the code with the packages that it asks for. The time to choose or build them
-// counts as preparation, not as the code's.
-func (b *Bridge) inEnvironment(ctx context.Context, req sandbox.Request, a arguments, r request,
+// inEnvironment runs the code with the packages that it asks for, in a sandbox of its own where box
+// is nil. The time to choose or build them counts as preparation, not as the code's. A sandbox
+// keeps the packages of its first call.
+func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req sandbox.Request, a arguments, r request,
 	p *client.Progress) (sandbox.Result, *sandbox.Environment, error) {
 	chooser, turn := b.cfg.Packages, r.Turn()
+	runner := b.cfg.Runner
+	if box != nil {
+		runner = box
+		if env, made := box.Environment(); made {
+			res, err := b.execute(ctx, runner, req, a, r, p)
+			return res, env, err
+		}
+	}
 	pass := func() {
 		if turn.Wait(ctx) == nil {
 			turn.Pass()
@@ -39,7 +49,7 @@ func (b *Bridge) inEnvironment(ctx context.Context, req sandbox.Request, a argum
 			return sandbox.Result{Took: sandbox.Took{Prepared: chosen, Total: chosen}}, nil, err
 		}
 		req.Environment = env
-		res, err := b.execute(ctx, req, a, r, p)
+		res, err := b.execute(ctx, runner, req, a, r, p)
 		if chooser != nil { // without one no time was taken
 			res.Took.Prepared += chosen
 			res.Took.Total += chosen
@@ -77,19 +87,30 @@ func (b *Bridge) ranIn(ctx context.Context, env *sandbox.Environment) {
 // with mu held, or before anything is served.
 func (b *Bridge) offer(c *catalog.Catalog) {
 	b.about = b.cfg.Packages.About()
-	b.addTool(b.runTool(c), b.runPython)
+	if b.offers(runPythonName) {
+		b.addTool(b.runTool(c), b.runPython)
+	}
 }
 
 // packagesOf adds to an outcome which environment the run had, and a hint if it lacked a module.
-func (b *Bridge) packagesOf(ctx context.Context, o *output.Outcome, a arguments, env *sandbox.Environment,
-	r sandbox.Result) {
+func (b *Bridge) packagesOf(ctx context.Context, o *output.Outcome, a arguments, box *sandboxes.Call,
+	env *sandbox.Environment, r sandbox.Result) {
+	name := packages.Base
 	if env != nil {
-		o.Environment = env.Name
-		if packages.Asks(a.code) {
-			o.Note("environment: " + env.Name)
-		}
+		name = env.Name
+		o.Environment = name
+	}
+	chosen := box == nil || box.Fresh
+	switch asks := packages.Asks(a.code); {
+	case asks && !chosen:
+		o.Note("environment: " + name + ", chosen by the sandbox's first call")
+	case asks && env != nil:
+		o.Note("environment: " + name)
 	}
 	if hint := b.cfg.Packages.Hint(ctx, a.code, env, r.Error); hint != "" {
+		if !chosen {
+			hint += "; this sandbox keeps the packages of its first call, so pass sandbox \"" + NewSandbox + "\""
+		}
 		o.Note(hint)
 	}
 }

@@ -60,6 +60,9 @@ func (a auditor) ran(ctx context.Context, id string, raw json.RawMessage, o outp
 		Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls),
 		ResultBytes: len(o.Stdout) + len(o.Stderr), Environment: o.Environment,
 	}
+	if o.Sandbox != nil {
+		r.Sandbox = o.Sandbox.ID
+	}
 	a.arguments(&r, raw)
 	a.record(context.WithoutCancel(ctx), r, began)
 }

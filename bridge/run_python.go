@@ -6,16 +6,20 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -72,10 +76,16 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	if err := b.unready(ctx); err != nil {
 		return output.Refused(id, output.StatusUnavailable, err)
 	}
-	req := sandboxRequest(id, a, p)
-	if r.Principal() != Local {
-		req.Principal = r.Principal()
+	box, err := b.enter(ctx, a, r)
+	if err != nil {
+		return b.failed(ctx, id, err)
 	}
+	if box != nil {
+		defer box.Leave()
+		trace.SpanFromContext(ctx).SetAttributes(attribute.String("mcp_bridge.sandbox.id", box.ID()))
+	}
+	req := sandboxRequest(id, a, p)
+	req.Principal = r.share()
 	req.Queued, req.Progress = r.Turn().Pass, p.At
 	var inputs []sandbox.Input
 	var unopened error
@@ -86,7 +96,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		inputs, closeAll, unopened = b.open(a)
 		return inputs, unopened
 	}
-	res, env, err := b.inEnvironment(b.forwarding(ctx, r), req, a, r, p)
+	res, env, err := b.inEnvironment(b.forwarding(ctx, r), box, req, a, r, p)
 	t.Queued, t.Prepared, t.Started, t.Ran = res.Took.Queued, res.Took.Prepared, res.Took.Start, res.Took.Run
 	switch {
 	case unopened != nil:
@@ -97,7 +107,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	r.Afterwards(c.SaveNoted)
 	o := outcomeOf(id, a, res, int(b.limits.Output))
 	o.Calls = int(a.calls.Load())
-	b.packagesOf(ctx, &o, a, env, res)
+	b.packagesOf(ctx, &o, a, box, env, res)
+	o.Sandbox = stateOf(box, res)
 	o.Note(files.Renamed(a.files, inputs)...)
 	if o.HasFiles() {
 		if b.cfg.Files != nil && r.Principal() == Local { // another's files are only read through the bridge
@@ -111,8 +122,8 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 	return o
 }
 
-// execute has the sandbox run the code, and tells of it.
-func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, r request,
+// execute has a runner run the code, and tells of it.
+func (b *Bridge) execute(ctx context.Context, runner Runner, req sandbox.Request, a arguments, r request,
 	p *client.Progress) (sandbox.Result, error) {
 	e := b.telemetry.execution(ctx)
 	status := statusPanic
@@ -130,7 +141,7 @@ func (b *Bridge) execute(ctx context.Context, req sandbox.Request, a arguments, 
 	h := b.host(ctx, req.ID, a, r, p, e)
 	defer h.logins.work.Wait()
 	defer end()
-	res, err := b.cfg.Runner.Run(ctx, req, h)
+	res, err := runner.Run(ctx, req, h)
 	status = string(res.Status)
 	if err != nil {
 		status = output.StatusUnavailable
@@ -176,6 +187,10 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 		return output.Refused(id, output.StatusCancelled, errors.New("the call was cancelled before the code ran"))
 	case errors.As(err, new(args.Error)):
 		return output.Refused(id, output.StatusInvalid, err)
+	case errors.As(err, new(*sandboxes.GoneError)):
+		return output.Refused(id, output.StatusInvalid, goneToCode(err))
+	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandboxes.FullError)):
+		return output.Refused(id, output.StatusBusy, fmt.Errorf("%w. Nothing was run; call again later", err))
 	case errors.As(err, new(*sandbox.QueueError)):
 		return output.Refused(id, output.StatusBusy, err)
 	}
@@ -184,7 +199,7 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 
 // outcomeOf returns the outcome of a run, with what there is to say of its arguments.
 func outcomeOf(id string, a arguments, r sandbox.Result, limit int) output.Outcome {
-	o := output.New(id, r, a.timeout, limit)
+	o := output.New(id, r, a.timeout, limit, a.reads)
 	if r.Error != nil {
 		if why := a.catalog.Undefined(r.Error.Type, r.Error.Message); why != "" {
 			o.Note(why)

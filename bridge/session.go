@@ -29,16 +29,30 @@ type session struct {
 	asks   *elicit.Client
 	parked *elicit.Parking
 	shared bool
+	owner  string // of the client's sandboxes
+	own    string // names the sandbox of those of its calls that name none
 }
 
-// connect returns what answers a new client.
+// connect returns what answers a new client. Over HTTP its sandboxes are its principal's, since
+// another session may be the same client; over stdio they end with the connection.
 func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 	most := maxParked
 	if c.Shared() {
 		most = maxParkedShared
 	}
-	s := &session{b, elicit.NewClient(), elicit.NewParking(b.self, most, b.cfg.Log), c.Shared()}
-	return s.handle, s.parked.Close
+	s := &session{
+		bridge: b, asks: elicit.NewClient(), parked: elicit.NewParking(b.self, most, b.cfg.Log), shared: c.Shared(),
+		owner: c.Principal, own: newID(),
+	}
+	if c.Stdio {
+		s.owner = s.own
+	}
+	return s.handle, func(why error) {
+		s.parked.Close(why)
+		s.endSandboxes(c.Stdio)
+		c.WaitDetached()
+		s.endSandboxes(c.Stdio) // what a call has begun meanwhile
+	}
 }
 
 // request is a request of a client as the bridge's tools see it. A run that no MCP client asked for
@@ -73,6 +87,14 @@ func (r request) whose() []any {
 		return nil
 	}
 	return []any{"principal", r.Principal()}
+}
+
+// share returns whose share of the runs the request takes; nothing for who may use this machine.
+func (r request) share() string {
+	if r.Principal() == Local {
+		return ""
+	}
+	return r.Principal()
 }
 
 // links reports whether results may hold resource links.

@@ -3,7 +3,7 @@ package entrypoint
 import "encoding/json"
 
 // Protocol is the version of the frames, which ready tells.
-const Protocol = 1
+const Protocol = 2
 
 // Frame types. The first six and their fields are the execbox protocol's.
 const (
@@ -13,6 +13,9 @@ const (
 	TypeCancel     = "cancel"      // host → guest
 	TypePing       = "ping"        // host → guest
 	TypeFile       = "file"        // host → guest
+	TypeExec       = "exec"        // host → guest
+	TypeFiles      = "files"       // host → guest
+	TypeUndo       = "undo"        // host → guest
 	TypeReady      = "ready"       // guest → host
 	TypeStarted    = "started"     // guest → host
 	TypeToolCall   = "tool_call"   // guest → host
@@ -21,6 +24,7 @@ const (
 	TypeArtifact   = "artifact"    // guest → host
 	TypeTaken      = "taken"       // guest → host
 	TypeDone       = "done"        // guest → host
+	TypeData       = "data"        // guest → host
 	TypePong       = "pong"        // guest → host
 )
 
@@ -39,22 +43,70 @@ const (
 	CodeDenied        = "denied"
 )
 
-// Execute asks the guest to run code. It is sent once per guest.
+// Execute asks the guest to run code. It is sent once per guest, or, with Keep, once more after
+// each done.
 type Execute struct {
 	Type      string     `json:"type"`
 	ID        string     `json:"id"`
 	Code      string     `json:"code"`
+	Keep      bool       `json:"keep,omitempty"` // the variables, for further code
 	File      string     `json:"file,omitempty"` // what tracebacks call the code; empty for <run_python>
 	Options   Options    `json:"options"`
 	Providers []Provider `json:"providers"`
 }
 
 // File is a piece of a file that the code is to find. The first one of a name makes the file, and
-// each adds to its end. All come before the execute.
+// each adds to its end. All come before the execute. Those of a run that doesn't come to its
+// execute are removed when the files or the execute of another do.
 type File struct {
 	Type string `json:"type"`
+	ID   string `json:"id"`   // of the execute
 	Name string `json:"name"` // one part of a path
 	Data string `json:"data"` // base64
+}
+
+// Exec asks the supervisor of a sandbox to run a shell command. It is answered as an execute is,
+// but that there are no tool calls.
+type Exec struct {
+	Type      string            `json:"type"`
+	ID        string            `json:"id"`
+	Command   string            `json:"command"`             // for sh -c
+	Directory string            `json:"directory,omitempty"` // empty for /workspace
+	Variables map[string]string `json:"variables,omitempty"` // beside those of the Options
+	Options   Options           `json:"options"`
+}
+
+// Files asks the supervisor of a sandbox for something that it does with files, while all other
+// processes are stopped. It is answered by data frames and a done.
+type Files struct {
+	Type  string `json:"type"`
+	ID    string `json:"id"`
+	Op    string `json:"op"` // one of those below
+	Path  string `json:"path"`
+	Limit int64  `json:"limit,omitempty"` // bytes of what is read or zipped
+	Data  string `json:"data,omitempty"`  // base64, of what is written
+}
+
+// What Files asks for.
+const (
+	FilesRead  = "read"
+	FilesWrite = "write"
+	FilesList  = "list"
+	FilesZip   = "zip"
+)
+
+// Undo asks the supervisor of a sandbox to take back the last execute. It is answered by a done.
+type Undo struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// Entry is a file in a directory.
+type Entry struct {
+	Name     string  `json:"name"`
+	Type     string  `json:"type"` // "file", "directory", "link", "other"
+	Size     int64   `json:"size"`
+	Modified float64 `json:"modified"` // seconds since 1970
 }
 
 // Environment says which packages of its image a container's code has, beside the standard library.
@@ -97,6 +149,12 @@ type Options struct {
 	// Watch has the supervisor end the run when the processes of the container together pass a
 	// bound that the engine doesn't enforce. Zero means that bound isn't watched.
 	Watch Watch `json:"watch,omitzero"`
+
+	// Variables are put into the environment of a sandbox, once.
+	Variables map[string]string `json:"variables,omitempty"`
+
+	// Running lets the processes of a sandbox run on between runs.
+	Running bool `json:"running,omitempty"`
 
 	// Servers are all names that the code may ask for, each with its alias, whether or not its
 	// tools are known yet.
@@ -236,7 +294,7 @@ type FromGuest struct {
 	Stream string `json:"stream,omitempty"` // "stdout", "stderr"
 	Text   string `json:"text,omitempty"`
 
-	// artifact
+	// artifact; of data Data
 	Name  string `json:"name,omitempty"`
 	Mime  string `json:"mime,omitempty"`
 	Data  string `json:"data,omitempty"` // base64
@@ -250,6 +308,9 @@ type FromGuest struct {
 	Error      *DoneError      `json:"error,omitempty"`
 	Wait       *Wait           `json:"wait,omitempty"`
 	Imported   []string        `json:"imported,omitzero"` // modules of the Environment, as the code says
+	Sandbox    *Sandbox        `json:"sandbox,omitempty"` // where Execute.Keep was set
+	Entries    []Entry         `json:"entries,omitzero"`  // of a list of files
+	More       bool            `json:"more,omitempty"`    // there are further Entries
 
 	// taken
 	// Bytes counts all tool_result and progress frames so far, line ends included, that the guest need
@@ -270,13 +331,34 @@ type DoneError struct {
 	Line      int    `json:"line,omitempty"`
 }
 
+// Sandbox is what the supervisor says of variables that are kept.
+type Sandbox struct {
+	State     string `json:"state"`               // one of the states below
+	Reason    string `json:"reason,omitempty"`    // of SandboxLost, or why threads are gone
+	NoWayBack string `json:"noWayBack,omitempty"` // why the next run could not be taken back
+}
+
+// What became of the variables in a run.
+const (
+	SandboxKept   = "kept"   // they are as the run left them
+	SandboxBefore = "before" // as before it
+	SandboxLost   = "lost"
+)
+
 // Wait is what the supervisor learned about the process that ran the code.
 type Wait struct {
 	Exited bool `json:"exited"`           // it ended by exit, with Status
 	Status int  `json:"status"`           // exit status
 	Signal int  `json:"signal,omitempty"` // it was ended by this signal
-	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes".
+	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes",
+	// or "deaf": it didn't answer before the code, which hasn't run. A cancel without a Signal came
+	// before the code, which was not begun then.
 	Killed string `json:"killed,omitempty"`
+
+	// Told says that the process goes on, as that of a sandbox does, and that Status is its own
+	// word.
+	Told bool `json:"told,omitempty"`
+
 	// OOM counts the processes of the container that the kernel killed for lack of memory.
 	OOM int64 `json:"oom,omitempty"`
 }

@@ -25,7 +25,7 @@ func TestRead(t *testing.T) {
 	}{
 		{"nothing", "", nil},
 		{"frames", "{\"type\":\"a\"}\n{\"type\":\"b\"}\n", []string{"a", "b"}},
-		{"an unknown type", "{\"type\":\"grease\",\"more\":[{}]}\n", []string{"grease"}},
+		{"an unknown type", "{\"type\":\"grease\",\"other\":[{}]}\n", []string{"grease"}},
 		{"no JSON", "hello\n{\"type\":\"a\"}\n", []string{"error: no JSON object", "a"}},
 		{"no object", "[1]\nnull\n\n{\"type\":\"a\"}\n", []string{"error: no JSON object", "error: no JSON object",
 			"error: no JSON object", "a"}},

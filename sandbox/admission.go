@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -37,6 +38,7 @@ type admission struct {
 	closed     bool               // no guest is kept warm
 	rejoined   int                // of waiting: admitted before, and first in the queue
 	preparing  int                // of runs
+	kept       int                // of containers: those that last
 }
 
 // A ticket is a run's place in the queue, and then what the run was admitted with.
@@ -44,6 +46,7 @@ type ticket struct {
 	principal string        // whose run it is; empty for who has no share but all
 	class     class         // of the guest that the run could use
 	again     bool          // it was admitted before, and needs another container
+	own       bool          // it has a container, and needs none
 	granted   chan struct{} // closed when the run may go on, or is refused
 	guest     *guest        // nil: the run may start a container
 	refused   *QueueError   // another has taken the place
@@ -54,6 +57,7 @@ type QueueError struct {
 	Running, Waiting int // when the run gave up, itself not counted
 	Preparing        int // of those that run
 	Share            int // of those that run, where they are as many as the caller may have; else 0
+	Kept             int // guests that last, where they have containers that the run could have; else 0
 	Waited           time.Duration
 	Full             bool // there was no room to wait in
 
@@ -67,6 +71,10 @@ func (e *QueueError) Error() string {
 	}
 	if e.Share > 0 {
 		preparing += fmt.Sprintf(", %d of them yours, which is the most that one user may have,", e.Share)
+	}
+	if e.Kept > 0 {
+		preparing = strings.TrimSuffix(preparing, ",") +
+			fmt.Sprintf(", sandboxes that last have %d containers,", e.Kept)
 	}
 	state := fmt.Sprintf("%d calls are under way (MCP_BRIDGE_MAX_CONCURRENT)%s and %d more wait", e.Running,
 		preparing, e.Waiting)
@@ -164,7 +172,8 @@ func (a *admission) rejoin(ctx context.Context, t *ticket) error {
 
 // free reports whether a run could be admitted at once. It is called with mu held.
 func (a *admission) free(t *ticket) bool {
-	return a.next() < 0 && a.mayRun(t.principal) && (len(a.warm[t.class]) > 0 || a.containers < a.maxContainers)
+	return a.mayRun(t.principal) && (t.own || a.next(false) < 0 && (len(a.warm[t.class]) > 0 ||
+		a.containers < a.maxContainers))
 }
 
 // share returns how many runs a principal may have.
@@ -180,15 +189,16 @@ func (a *admission) mayRun(principal string) bool {
 	return a.runs < a.maxRuns && a.running[principal] < a.share(principal)
 }
 
-// next returns the place in the queue of the run that is to be admitted next; -1 if none may be. It
-// is called with mu held.
-func (a *admission) next() int {
-	if a.rejoined > 0 {
-		return 0
-	}
+// next returns the place in the queue of the run that is to be admitted next; -1 if none may be.
+// Where no container can be had, it is one that has its own. It is called with mu held.
+func (a *admission) next(full bool) int {
 	found := -1
 	for i, t := range a.waiting {
-		if a.mayRun(t.principal) && (found < 0 || a.running[t.principal] < a.running[a.waiting[found].principal]) {
+		switch {
+		case full && !t.own:
+		case t.again:
+			return i
+		case a.mayRun(t.principal) && (found < 0 || a.running[t.principal] < a.running[a.waiting[found].principal]):
 			found = i
 		}
 	}
@@ -225,27 +235,28 @@ func (a *admission) displace(newcomer *ticket) bool {
 // queueError returns how things are, for a run that isn't admitted. It is called with mu held.
 func (a *admission) queueError(t *ticket) *QueueError {
 	e := &QueueError{Running: a.runs, Waiting: len(a.waiting) - a.rejoined, Preparing: a.preparing}
+	if a.runs < a.maxRuns && a.containers >= a.maxContainers && !t.own {
+		e.Kept = a.kept
+	}
 	if own := a.running[t.principal]; t.principal != "" && own >= a.share(t.principal) {
 		e.Share = own
 	}
 	return e
 }
 
-// grant admits those who are next in the queue while there is room. It is called with mu held,
-// after every change that may have made room.
+// grant admits those who are next in the queue while there is room. One that has a container
+// doesn't wait for those that have none. It is called with mu held, after every change that may
+// have made room.
 func (a *admission) grant() {
-	for {
-		i := a.next()
+	for full := false; ; {
+		i := a.next(full)
 		if i < 0 {
 			return
 		}
 		t := a.waiting[i]
-		t.guest = a.pop(t.class)
-		if t.guest == nil {
-			if a.containers >= a.maxContainers {
-				return
-			}
-			a.containers++
+		if !t.own && !a.lend(t) {
+			full = true
+			continue
 		}
 		if t.again {
 			a.rejoined--
@@ -259,6 +270,26 @@ func (a *admission) grant() {
 		a.waiting = slices.Delete(a.waiting, i, i+1)
 		close(t.granted)
 	}
+}
+
+// lend gives a ticket a warm guest, or room for a container, and reports whether there was one. It
+// is called with mu held.
+func (a *admission) lend(t *ticket) bool {
+	if t.guest = a.pop(t.class); t.guest != nil {
+		return true
+	}
+	if a.containers >= a.maxContainers {
+		return false
+	}
+	a.containers++
+	return true
+}
+
+// keeps counts guests that last, for what is said of the queue.
+func (a *admission) keeps(more int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kept += more
 }
 
 // wait returns when the run is admitted, ctx has ended or the patience is used up.
@@ -342,6 +373,7 @@ func (a *admission) giveBack(t *ticket) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch g := t.guest; {
+	case t.own:
 	case g == nil:
 		a.containers--
 	case a.closed:

@@ -138,6 +138,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the "+
 			"limit (%s).", n.limits().PIDs, n.setting("PIDS"))
+	case w.Killed == "deaf":
+		r.Status, r.Message = StatusError, "The code did not run: the process of the sandbox didn't answer."
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
@@ -165,7 +167,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 // unexplained reports whether something killed the code, and that the guest can't say what: the
 // engine may. The kernel's memory killer uses no other signal.
 func unexplained(w entrypoint.Wait) bool {
-	return w.Signal == int(syscall.SIGKILL) && w.OOM == 0 && w.Killed != "memory" && w.Killed != "processes"
+	return w.Signal == int(syscall.SIGKILL) && w.OOM == 0 && w.Killed != "memory" && w.Killed != "processes" &&
+		w.Killed != "deaf"
 }
 
 // maxWords is bytes kept of each thing that the guest says of an exception.

@@ -63,7 +63,7 @@ func (s scripted) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio)
 }
 
 const (
-	ready  = `{"type":"ready","protocol":1,"seccomp":true}`
+	ready  = `{"type":"ready","protocol":2,"seccomp":true}`
 	output = `{"type":"output","id":"r","stream":"stdout","text":"before"}`
 )
 
@@ -207,7 +207,7 @@ func TestGuestNeverReady(t *testing.T) {
 
 // TestMoreThanWasAskedFor: no code is sent to a container that has files or devices of the host.
 func TestMoreThanWasAskedFor(t *testing.T) {
-	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":1,"seccomp":true,"extra":["/hostdir","/dev/kvm"]}`}, config())
+	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":2,"seccomp":true,"extra":["/hostdir","/dev/kvm"]}`}, config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,14 +222,14 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 
 // TestOtherProtocol: no code is sent to a guest that speaks another version of the protocol.
 func TestOtherProtocol(t *testing.T) {
-	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":2,"seccomp":true}`, wait: true}, config())
+	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":1,"seccomp":true}`, wait: true}, config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	_, err = s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 	var unfit *sandbox.UnfitError
-	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "version 2 of the protocol, and this bridge 1") {
+	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "version 1 of the protocol, and this bridge 2") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -253,7 +253,7 @@ func BenchmarkRunLocal(b *testing.B) {
 // TestNoFilter: no code is sent to a guest without its own filter, unless the engine has one as
 // strong.
 func TestNoFilter(t *testing.T) {
-	unfiltered := `{"type":"ready","protocol":1,"seccomp":false,"note":"no ctypes"}`
+	unfiltered := `{"type":"ready","protocol":2,"seccomp":false,"note":"no ctypes"}`
 	for _, tt := range []struct {
 		profile string
 		refused bool

@@ -42,6 +42,9 @@ type fleet struct {
 	looks    int           // how often it was asked for its facts
 	slow     time.Duration // until it answers that
 	pings    int           // that guests got
+	files    int           // frames with files that they got
+	onFile   func()        // called for each
+	strict   bool          // guests of more than an hour end after 20 s without a ping
 	alive    map[int]context.CancelFunc
 	idle     map[int]bool   // ready, and without code
 	specs    []runtime.Spec // of the first 100 guests, in the order of their starts
@@ -52,6 +55,7 @@ type fleet struct {
 	makes    int           // how often it was asked to compile the guest's source, which it can't
 	compiles time.Duration // what that takes
 	reused   int           // guests that got code twice
+	oom      bool          // the engine says so of guests that end
 	removal  time.Duration
 }
 
@@ -169,7 +173,9 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	}()
 	select {
 	case <-ended:
-		return runtime.Exit{}, nil
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return runtime.Exit{OOMKilled: f.oom}, nil
 	case <-ctx.Done():
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -197,7 +203,18 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 	f.mu.Unlock()
 	defer f.set(func() { delete(f.idle, id) })
 	fmt.Fprintln(std.Stdout, ready)
-	code, hung, pinged := false, false, false
+	code, hung, pinged, running, cancelled := false, false, false, "", ""
+	silent := time.NewTimer(entrypoint.Silence)
+	defer silent.Stop()
+	if f.strict && spec.MaxAge > time.Hour {
+		go func() {
+			select {
+			case <-silent.C:
+				std.End()
+			case <-ctx.Done():
+			}
+		}()
+	}
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
@@ -206,6 +223,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		var frame struct {
 			Type, ID, Code string
 			N              int64
+			Keep           bool
 		}
 		if json.Unmarshal(line, &frame) != nil {
 			return
@@ -214,11 +232,25 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		lent, answers := f.lent, f.answers
 		if frame.Type == entrypoint.TypePing {
 			f.pings++
+			silent.Reset(entrypoint.Silence)
+		}
+		onFile := func() {}
+		if frame.Type == entrypoint.TypeFile {
+			f.files++
+			if f.onFile != nil {
+				onFile = f.onFile
+			}
 		}
 		hung = hung || f.deaf && frame.Type == entrypoint.TypePing
 		f.mu.Unlock()
+		onFile()
 		switch {
 		case hung:
+		case frame.Type == entrypoint.TypeCancel && frame.ID != running:
+			cancelled = frame.ID
+		case frame.Type == entrypoint.TypeExecute && frame.ID == cancelled:
+			fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"wait":{"killed":"cancel"},"sandbox":{"state":"kept"}}`+"\n",
+				frame.ID)
 		case frame.Type == entrypoint.TypePing:
 			pinged = true
 			if !sleep(ctx, answers) {
@@ -238,13 +270,26 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		case frame.Type == entrypoint.TypeExecute:
 			f.mu.Lock()
 			delete(f.idle, id)
-			f.ran[id] = true
+			running, f.ran[id] = frame.ID, true
 			length, tag, _ := strings.Cut(frame.Code, " ")
 			if code {
 				f.reused++
 			}
-			code = true
+			code = !frame.Keep
+			state := ""
+			if frame.Keep {
+				f.idle[id] = true
+				state = `,"sandbox":{"state":"kept"}`
+			}
+			wait := `{"exited":true,"status":0}`
+			if tag == "killed" {
+				wait, state = `{"exited":false,"signal":9}`, `,"sandbox":{"state":"lost"}`
+			}
 			f.mu.Unlock()
+			if tag == "calls" {
+				fmt.Fprintf(std.Stdout, `{"type":"tool_call","callId":"%d","providerName":"shop","safeToolName":"echo",`+
+					`"input":{}}`+"\n", frame.N)
+			}
 			fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","text":"%d %s"}`+"\n",
 				frame.ID, id, strings.TrimSpace(spec.Image+" "+tag))
 			took, _ := time.ParseDuration(length)
@@ -255,8 +300,8 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			go func() {
 				if sleep(ctx, took) {
 					fmt.Fprintf(std.Stdout,
-						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":{"exited":true,"status":0},"imported":%s}`+"\n",
-						frame.ID, imported)
+						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":%s,"imported":%s%s}`+"\n",
+						frame.ID, wait, imported, state)
 				}
 			}()
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// guest is one container and the program of package entrypoint in it. It serves one run at most.
+// guest is one container and the program of package entrypoint in it. It serves one run at
+// most, or those of one Kept.
 type guest struct {
 	sandbox *Sandbox
 	machine machine
@@ -75,6 +76,9 @@ func (s *Sandbox) startGuest(m machine, ahead []string) *guest {
 			ExitUnneeded: g.unasked.Load}
 		spec := s.spec(m.image().ID)
 		spec.Command, spec.Limits = s.command(m, ahead), s.limits(m.env)
+		if m.age > 0 {
+			spec.MaxAge = m.age + s.cfg.StartTimeout + ageSlack
+		}
 		g.exit, g.err = s.driver.Run(g.life, spec, std)
 		// A driver whose context has ended says so, and nothing of its engine.
 		if g.err != nil && !m.lacks(g.err) &&

@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -43,7 +45,7 @@ func (n *session) sendFiles(g *guest) error {
 			if err != nil {
 				return fmt.Errorf("the file %s could not be read whole: %w", f.Name, err)
 			}
-			frame := entrypoint.File{Type: entrypoint.TypeFile, Name: f.Name}
+			frame := entrypoint.File{Type: entrypoint.TypeFile, ID: n.req.ID, Name: f.Name}
 			frame.Data = base64.StdEncoding.EncodeToString(buf[:size])
 			if err := g.stdin.Write(frame); err != nil {
 				n.unsentFrame(err)
@@ -55,6 +57,22 @@ func (n *session) sendFiles(g *guest) error {
 		}
 	}
 	return nil
+}
+
+// held returns the files with all their data in memory.
+func held(files []Input) ([]Input, error) {
+	if size := inputBytes(files); size > MaxInputs {
+		return nil, fmt.Errorf("the files are %d bytes long; at most %d can be copied", size, MaxInputs)
+	}
+	all := slices.Clone(files)
+	for i, f := range all {
+		data := make([]byte, f.Size)
+		if _, err := io.ReadFull(f.Data, data); err != nil {
+			return nil, fmt.Errorf("the file %s could not be read whole: %w", f.Name, err)
+		}
+		all[i].Data = bytes.NewReader(data)
+	}
+	return all, nil
 }
 
 // inputBytes returns the size of all files together.

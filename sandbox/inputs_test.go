@@ -41,7 +41,7 @@ func (c *collecting) Run(ctx context.Context, spec runtime.Spec, std runtime.Std
 	if err := transcript.SkipSource(in); err != nil {
 		return runtime.Exit{}, nil
 	}
-	fmt.Fprintln(std.Stdout, `{"type":"ready","protocol":1,"seccomp":true}`)
+	fmt.Fprintln(std.Stdout, `{"type":"ready","protocol":2,"seccomp":true}`)
 	if c.deaf {
 		<-ctx.Done()
 		return runtime.Exit{}, ctx.Err()

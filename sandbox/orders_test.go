@@ -138,7 +138,7 @@ func TestAnyOrderOfFrames(t *testing.T) {
 	lines := orderLines(t)
 	rounds := 300
 	if testing.Short() { // each waits for what the host may say
-		rounds = 50
+		rounds = 80
 	}
 	var before goruntime.MemStats
 	goruntime.ReadMemStats(&before)

@@ -25,11 +25,12 @@ type class struct {
 	ownUsers                bool
 	enforces                runtime.Enforced
 	limits                  runtime.Limits // of its environment
+	age                     time.Duration  // machine.age
 }
 
 func (m machine) class() class {
 	c := class{engine: m.facts.Engine, endpoint: m.facts.Endpoint, image: m.image().ID,
-		ownUsers: m.facts.OwnUsers, enforces: m.facts.Enforces}
+		ownUsers: m.facts.OwnUsers, enforces: m.facts.Enforces, age: m.age}
 	if m.env != nil {
 		c.limits = m.env.Limits
 	}

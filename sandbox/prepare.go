@@ -20,6 +20,7 @@ type machine struct {
 	facts runtime.Facts
 	base  runtime.Image // the one of Config.Images
 	env   *Environment  // of the run; nil for base alone
+	age   time.Duration // the longest that a guest lasts which is for many runs; 0 for one run
 }
 
 // preparation finds the engine and its image once for all who wait, and remembers success.

@@ -168,7 +168,11 @@ const MaxCode = entrypoint.MaxFrame / 4
 func (n *session) admitted(ctx context.Context, do func() (Result, error)) (Result, error) {
 	s, began := n.sandbox, time.Now()
 	if m := s.found(); m != nil {
-		n.ticket.class = m.in(n.req.Environment).class()
+		wanted := m.in(n.req.Environment)
+		if n.kept != nil { // no guest that is warm is meant to become as old
+			wanted.age = n.kept.req.MaxAge
+		}
+		n.ticket.class = wanted.class()
 	}
 	err := s.admission.enter(ctx, n.ticket, n.req.Queued, n.req.Progress)
 	n.queued = time.Since(began)
@@ -361,6 +365,10 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 			}
 		case entrypoint.TypeToolCancel:
 			if !n.calls.cancel(f.CallID) {
+				n.badFrames++
+			}
+		case entrypoint.TypeData:
+			if !n.data.add(f, n.req.ID) {
 				n.badFrames++
 			}
 		case entrypoint.TypeArtifact:

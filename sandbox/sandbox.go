@@ -141,6 +141,8 @@ type Result struct {
 	// ended
 	Lost []string
 	Took Took
+
+	Kept *KeptState // of a run in a Kept; nil otherwise
 }
 
 // Failure is an uncaught exception in the words of the process that ran the code: text, which may

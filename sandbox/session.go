@@ -19,6 +19,8 @@ type session struct {
 	ticket  *ticket
 	machine machine
 	inputs  []Input
+	data    *received // what a sandbox's files are sent to; nil for a run
+	kept    *Kept     // whose run it is; nil for a container of its own
 
 	stdin   *entrypoint.Writer
 	cancel  context.CancelCauseFunc // kills the container; what was printed is still read
@@ -39,7 +41,8 @@ type session struct {
 	heard atomic.Int64 // when the last frame came, in Unix nanoseconds
 
 	mu      sync.Mutex
-	clock   *Clock // nil until the code has begun
+	clock   *Clock        // nil until the code has begun
+	sent    chan struct{} // closed when the order was sent; nil until the code has begun
 	stopped stoppage
 	waited  string // what calls were under way when the deadline came
 	over    bool
@@ -66,13 +69,18 @@ func (n *session) order() ([]byte, error) {
 	if providers == nil {
 		providers = []entrypoint.Provider{}
 	}
+	options := n.sandbox.options(n.req, n.machine.facts)
+	if n.kept != nil {
+		options.Variables, options.Running = n.kept.req.Variables, n.kept.req.Running
+	}
 	line, err := entrypoint.Line(entrypoint.Execute{
 		Type:      entrypoint.TypeExecute,
 		ID:        n.req.ID,
 		Code:      n.req.Code,
 		File:      n.req.File,
-		Options:   n.sandbox.options(n.req, n.machine.facts),
+		Options:   options,
 		Providers: providers,
+		Keep:      n.kept != nil,
 	}, entrypoint.MaxFrame)
 	if err != nil {
 		return nil, fmt.Errorf("the code and what describes the tools can't be sent to the container: %w; pass "+
@@ -82,20 +90,35 @@ func (n *session) order() ([]byte, error) {
 }
 
 // start sends the order, unless that was done, at the time sent, starts the clock of the code, and
-// keeps telling the guest that somebody is there.
-func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
+// keeps telling the guest that somebody is there. In a guest that lasts it reports false, and does
+// nothing, for a run that was stopped before any of it was sent. Where its files were, the guest is
+// told to answer the order without running it, which clears them away.
+func (n *session) start(ctx context.Context, sent time.Time, order []byte) bool {
+	n.mu.Lock()
+	stopped := n.kept != nil && n.stopped != notStopped
+	if stopped && len(n.inputs) == 0 {
+		n.mu.Unlock()
+		return false
+	}
 	n.executed = sent
 	if sent.IsZero() {
 		n.executed = time.Now()
 	}
-	n.mu.Lock()
+	n.sent = make(chan struct{})
 	n.clock = n.req.Clock
 	n.clock.start(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
 	n.mu.Unlock()
+	if stopped {
+		n.cancelWithin(time.Now())
+	}
 	n.background(func() {
+		if stopped {
+			n.unsentFrame(n.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
+		}
 		if sent.IsZero() {
 			n.unsentFrame(n.stdin.WriteLine(order))
 		}
+		close(n.sent)
 		tick := time.NewTicker(pingEvery)
 		defer tick.Stop()
 		for i := int64(1); ; i++ {
@@ -107,6 +130,7 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) {
 			}
 		}
 	})
+	return true
 }
 
 // unsentFrame logs that a frame could not be written, and drops it: a guest that is gone is noticed
@@ -143,13 +167,14 @@ func (n *session) stop(why stoppage) {
 	if why == byDeadline {
 		n.waited = n.calls.underWay.waitedFor(n.req.Providers)
 	}
-	begun := n.clock != nil
+	sent := n.sent
 	n.mu.Unlock()
-	if !begun {
+	if sent == nil {
 		n.abandon(errStopped)
 		return
 	}
 	n.cancelWithin(time.Now())
+	<-sent // the guest knows only then what is cancelled
 	n.unsentFrame(n.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
 }
 
@@ -164,9 +189,13 @@ func (n *session) isStopped() bool {
 // while: files that the code left are still read after it was killed. It is harmless when the run
 // is over.
 func (n *session) cancelWithin(since time.Time) {
-	time.AfterFunc(cancelGrace, func() {
+	grace := cancelGrace
+	if n.kept != nil {
+		grace = keptGrace
+	}
+	time.AfterFunc(grace, func() {
 		heard := time.Unix(0, n.heard.Load())
-		if time.Since(heard) < cancelGrace && time.Since(since) < cancelMax {
+		if time.Since(heard) < grace && time.Since(since) < cancelMax {
 			n.cancelWithin(since)
 			return
 		}

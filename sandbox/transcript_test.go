@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -56,6 +57,10 @@ func playTranscript(t *testing.T, tr transcript.Transcript) {
 	var want transcript.Result
 	if err := json.Unmarshal(tr.Result, &want); err != nil {
 		t.Fatal(err)
+	}
+	if want.Sandbox != nil {
+		playSandbox(t, s, p, want)
+		return
 	}
 	req := sandbox.Request{ID: "run-1", Code: tr.Code, Timeout: 20 * time.Second}
 	var inputs []sandbox.Input
@@ -147,6 +152,70 @@ type player struct {
 	t     *testing.T
 	lines []transcript.Line
 	turn  []chan struct{} // closed when it is the host's turn at that line
+	id    string          // that the host chose last
+}
+
+// playSandbox does in one Kept what the host's lines are to come of.
+func playSandbox(t *testing.T, s *sandbox.Sandbox, p *player, want transcript.Result) {
+	k, err := s.Keep(t.Context(), sandbox.KeepRequest{MaxAge: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	for i, l := range p.lines {
+		var f struct{ Type, ID, Code, Command string }
+		if l.From != transcript.Host || json.Unmarshal(l.Sample(), &f) != nil {
+			continue
+		}
+		switch f.Type {
+		case entrypoint.TypeExecute:
+			ctx, cancel := context.WithCancel(t.Context())
+			for j, next := range p.lines[i+1:] {
+				if next.Type() == entrypoint.TypeExecute {
+					break
+				}
+				if next.Type() == entrypoint.TypeCancel {
+					go func() {
+						select {
+						case <-p.turn[i+1+j]:
+						case <-ctx.Done():
+						}
+						cancel()
+					}()
+				}
+			}
+			got, err := k.Run(ctx, sandbox.Request{ID: f.ID, Code: f.Code, Timeout: 20 * time.Second}, p)
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.ID == p.lastRun() {
+				compareResult(t, want, got)
+				if got.Kept == nil || string(got.Kept.State) != *want.Sandbox {
+					t.Errorf("the sandbox is %+v, want %s", got.Kept, *want.Sandbox)
+				}
+			}
+		case entrypoint.TypeUndo:
+			if _, err := k.Undo(t.Context()); err != nil && !errors.Is(err, sandbox.ErrNoUndo) {
+				t.Error(err)
+			}
+		case entrypoint.TypeExec:
+			if _, err := k.Exec(t.Context(), sandbox.Command{Line: f.Command, Timeout: 20 * time.Second}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// lastRun returns the id of the last execute.
+func (p *player) lastRun() (id string) {
+	for _, l := range p.lines {
+		var f struct{ ID string }
+		if l.Type() == entrypoint.TypeExecute && json.Unmarshal(l.Sample(), &f) == nil {
+			id = f.ID
+		}
+	}
+	return id
 }
 
 // Run plays the guest's lines in order. A host's line is awaited before the next one of the guest's
@@ -166,7 +235,7 @@ func (p *player) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) 
 		case l.From == transcript.Guest:
 			text := l.Raw
 			if l.Frame != nil {
-				text = l.Sample()
+				text = bytes.ReplaceAll(l.Sample(), []byte(`"id":"…"`), []byte(`"id":"`+p.id+`"`))
 			}
 			std.Stdout.Write(append(text, '\n')) // a host that has heard enough doesn't listen
 		case l.Frame != nil:
@@ -194,8 +263,9 @@ func (p *player) expect(l transcript.Line, in *bufio.Reader) error {
 		if f["type"] == entrypoint.TypePing {
 			continue
 		}
+		p.id, _ = f["id"].(string)
 		want := l.Frame
-		if f["type"] == entrypoint.TypeExecute { // the host's settings are its own
+		if f["options"] != nil { // the host's settings are its own
 			var w map[string]any
 			if err := json.Unmarshal(want, &w); err != nil {
 				return err

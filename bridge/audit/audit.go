@@ -31,6 +31,8 @@ import (
 const (
 	KindRun  = "run"  // a run of code
 	KindCall = "call" // a call of a tool by that code, or of what a server offers besides tools
+
+	KindSandbox = "sandbox" // a call of one of our tools that works on a sandbox without code
 )
 
 // Command is the client of a run that the user has started by a command.
@@ -57,6 +59,7 @@ type Record struct {
 	Time      time.Time `json:"time"` // of the end
 	Kind      string    `json:"kind"`
 	Run       string    `json:"run"`                 // id, as in the log
+	Sandbox   string    `json:"sandbox,omitempty"`   // id of one that lasts
 	Client    string    `json:"client,omitempty"`    // by what it calls itself; empty if it gave no name
 	Principal string    `json:"principal,omitempty"` // who has asked over HTTP; else empty
 	Server    string    `json:"server,omitempty"`    // real name, or the one that was asked for

@@ -105,7 +105,7 @@ func (p part) read(ctx context.Context, do func(Record)) (bad int, err error) {
 		var r Record
 		switch {
 		case len(line) == 0:
-		case long, json.Unmarshal(line, &r) != nil, r.Kind != KindRun && r.Kind != KindCall, r.Time.IsZero():
+		case long, json.Unmarshal(line, &r) != nil, !known(r.Kind), r.Time.IsZero():
 			bad++
 		default:
 			do(r)
@@ -119,3 +119,5 @@ func (p part) read(ctx context.Context, do func(Record)) (bad int, err error) {
 	}
 	return bad, nil
 }
+
+func known(kind string) bool { return kind == KindRun || kind == KindCall || kind == KindSandbox }

@@ -50,6 +50,7 @@ func TestReadDamaged(t *testing.T) {
 		{"no JSON", record("a") + "{\"time\":\n" + record("b"), []string{"a", "b"}, 1},
 		{"zeros of a power failure", record("a") + strings.Repeat("\x00", 300) + "\n" + record("b"),
 			[]string{"a", "b"}, 1},
+		{"of a sandbox's tool", strings.Replace(record("a"), `"kind":"run"`, `"kind":"sandbox"`, 1), []string{"a"}, 0},
 		{"another kind", strings.Replace(record("a"), `"run"`, `"later"`, 1) + record("b"), []string{"b"}, 1},
 		{"no time", `{"kind":"run","run":"a"}` + "\n", nil, 1},
 		{"a field of another type", strings.Replace(record("a"), `"a"`, "7", 1), nil, 1},

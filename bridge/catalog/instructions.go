@@ -22,6 +22,14 @@ const (
 //go:embed instructions.txt
 var instructions string
 
+// findsTools is what instructions.txt says of search_tools.
+const findsTools = " search_tools finds which tools there are and how they are called."
+
+// WithoutSearch returns instructions for a client that has no search_tools.
+func WithoutSearch(instructions string) string {
+	return strings.Replace(instructions, findsTools, "", 1)
+}
+
 // Instructions returns what a host tells its model of the whole bridge.
 func (c *Catalog) Instructions() string {
 	if len(open(c.servers)) == 0 {

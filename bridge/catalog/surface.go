@@ -49,11 +49,40 @@ type Limits struct {
 	Output   int64  // bytes of what was printed that a result shows
 	Files    string // what the argument files are for; empty without that argument
 	Packages string // what code can import, in a few words; empty for Python's own modules alone
+	Kept     Kept   // what outlives a call
+	NoSearch bool   // there is no search_tools
+}
+
+// Kept says what of a call outlives it.
+type Kept int
+
+// What can be kept.
+const (
+	KeptNothing   Kept = iota
+	KeptInSandbox      // of calls that name a sandbox
+	KeptAlways         // of all calls of a client
+)
+
+// unsure is what run_python.txt says of search_tools.
+const unsure = "search_tools, or "
+
+// nothingKept is what run_python.txt says of what is kept.
+const nothingKept = "nothing is kept between calls"
+
+// kept is what takes its place, and what is said of the argument sandbox.
+var kept = map[Kept]struct{ text, sandbox string }{
+	KeptNothing:   {text: nothingKept},
+	KeptInSandbox: {"nothing is kept without sandbox", `"new" or an id from a result: keeps variables`},
+	KeptAlways:    {"variables are kept between calls", `"new" or an id from a result: another than the usual one`},
 }
 
 // RunTool returns run_python as it is listed.
 func (c *Catalog) RunTool(l Limits) mcp.Tool {
 	description := strings.Replace(runPython, ownModules, cmp.Or(l.Packages, ownModules), 1)
+	description = strings.Replace(description, nothingKept, kept[l.Kept].text, 1)
+	if l.NoSearch {
+		description = strings.Replace(description, unsure, "", 1)
+	}
 	t := mcp.NewToolWithRawSchema(RunPython, description, c.InputSchema(l))
 	t.Title = "Run Python"
 	// Code may call any tool. Hosts show titles and hints to people; models get neither.
@@ -116,6 +145,9 @@ func (c *Catalog) InputSchema(l Limits) json.RawMessage {
 	}
 	if l.Files != "" {
 		properties["files"] = texts(text.Brief(l.Files, maxInputsText))
+	}
+	if about := kept[l.Kept].sandbox; about != "" {
+		properties["sandbox"] = property{Type: "string", Description: about}
 	}
 	raw, err := json.Marshal(struct {
 		Type       string              `json:"type"`

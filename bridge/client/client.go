@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,8 +51,8 @@ type Config struct {
 	Self   mcp.Implementation
 	Log    *slog.Logger
 
-	Tools   string // which there are, for the error of an unknown one
-	Ordered string // the tool whose calls have a Turn
+	Tools   string   // which there are, for the error of an unknown one
+	Ordered []string // the tools whose calls have a Turn
 
 	// Connect returns what handles a new client's requests, and what is called when it is gone.
 	Connect func(*Conn) (handle Handler, gone func(why error))
@@ -119,6 +120,7 @@ const Local = "local"
 type Conn struct {
 	Principal string // to whom what the client makes belongs; never empty
 	Session   string // names the client in the log; empty for none
+	Stdio     bool   // the client is the connection: it has no other, and doesn't come back
 
 	clients *Clients
 	rpc     *jsonrpc.Conn
@@ -141,7 +143,7 @@ type Conn struct {
 // several clients.
 func (c *Clients) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := jsonrpc.NewLines(out, 0, nil)
-	conn := c.open(ctx, &Conn{Principal: Local}, lines, nil)
+	conn := c.open(ctx, &Conn{Principal: Local, Stdio: true}, lines, nil)
 	err := conn.rpc.Serve(jsonrpc.NewReader(in, MaxMessage), lines, stopGrace)
 	conn.leave()
 	return err
@@ -205,8 +207,11 @@ func (c *Conn) Gone() bool { return c.rpc.Context().Err() != nil }
 func (c *Conn) leave() {
 	c.clients.conns.Delete(c)
 	c.gone(context.Cause(c.rpc.Context()))
-	c.runs.Wait()
+	c.WaitDetached()
 }
+
+// WaitDetached waits for requests that were detached.
+func (c *Conn) WaitDetached() { c.runs.Wait() }
 
 // A RefusedError is the JSON-RPC error with which a client answered.
 type RefusedError struct {
@@ -246,7 +251,7 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	} else if mcp.IsModernProtocol(r.params.version()) {
 		r.Caller = r.params.described()
 	}
-	if !c.shared && r.Calls(c.clients.cfg.Ordered) {
+	if !c.shared && slices.ContainsFunc(c.clients.cfg.Ordered, r.Calls) {
 		rpc.Order()
 	}
 	return func(ctx context.Context) (any, error) { return r.answer(ctx) }

@@ -44,7 +44,7 @@ func FuzzRender(f *testing.F) {
 		if name != "" {
 			r.Artifacts = []sandbox.Artifact{{Name: name, Mime: mime, Data: data}}
 		}
-		o := New("c", r, time.Second, limit)
+		o := New("c", r, time.Second, limit, true)
 		o.Keep(bounded(1<<20, 4), true)
 		res := o.Result(true)
 		if res.IsError != (r.Status != sandbox.StatusOK) {

@@ -42,6 +42,7 @@ type Outcome struct {
 	Truncated *truncated     `json:"truncated,omitempty"`
 	Artifacts []artifactInfo `json:"artifacts,omitempty"`
 
+	Sandbox        *Sandbox  `json:"sandbox,omitempty"`     // that the code ran in, if it lasts
 	Environment    string    `json:"environment,omitempty"` // whose packages the code had
 	Calls          int       `json:"calls"`                 // of servers, that the code made
 	TimeoutSeconds float64   `json:"timeoutSeconds"`        // that the run had
@@ -50,6 +51,7 @@ type Outcome struct {
 
 	limit string // a sentence on the limit that the exception came from; in Message too
 	all   string // the whole output
+	reads bool   // the caller can read what is left out
 	files []sandbox.Artifact
 	shown []mcp.Content // what stands for the files
 }
@@ -111,11 +113,12 @@ func (o *Outcome) Timed(t Times) {
 }
 
 // New returns the outcome of a run that had timeout. It shows at most limit bytes of what was
-// printed.
-func New(id string, r sandbox.Result, timeout time.Duration, limit int) Outcome {
+// printed. reads says whether the caller has a tool that reads the rest.
+func New(id string, r sandbox.Result, timeout time.Duration, limit int, reads bool) Outcome {
 	o := Outcome{
 		Call: id, Status: string(r.Status), ExitCode: r.ExitCode, Signal: r.Signal, Message: r.Message,
 		TimeoutSeconds: timeout.Seconds(), limit: r.Limit, files: r.Artifacts,
+		reads: reads,
 	}
 	o.Durations = durations{
 		Queue: millis(r.Took.Queued), Start: millis(r.Took.Start),
@@ -196,6 +199,9 @@ func (o *Outcome) mark(stream string, begin int) func(offset int, n, lost int64)
 		if lost > 0 {
 			gone = fmt.Sprintf(", %s of which were not kept", text.Count(lost))
 		}
+		if !o.reads {
+			return fmt.Sprintf("\n[... %s bytes of %s left out here%s; print less ...]\n", text.Count(n), stream, gone)
+		}
 		return fmt.Sprintf("\n[... %s bytes of %s left out here%s; %s(run=%q, offset=%d) reads them ...]\n",
 			text.Count(n), stream, gone, ReadTool, o.Call, begin+offset)
 	}
@@ -273,11 +279,14 @@ func (o Outcome) text() string {
 	for _, n := range o.Notices {
 		add("[" + n + "]")
 	}
-	if o.Truncated != nil { // hosts that cut results keep their ends, and drop the mark in the middle
+	if o.Truncated != nil && o.reads { // hosts that cut results keep their ends, and drop the mark in the middle
 		add(fmt.Sprintf("[… cut in the middle: %s(run=%q)]", ReadTool, o.Call))
 	}
 	if b.Len() == 0 && len(o.files) == 0 {
-		return "(no output)"
+		b.WriteString("(no output)")
+	}
+	if o.Sandbox != nil {
+		add("[" + o.Sandbox.line() + "]")
 	}
 	return b.String()
 }

@@ -80,7 +80,7 @@ func TestText(t *testing.T) {
 			"[files that were not kept, since they are beyond what runs may hand over, or not whole: a.bin, b.bin]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := New("c", tc.res, time.Second, 200)
+			o := New("c", tc.res, time.Second, 200, true)
 			if diff := cmp.Diff(tc.want, o.text()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -135,7 +135,7 @@ func TestHugeTraceback(t *testing.T) {
 	huge := strings.Repeat("x", 200_000)
 	r := sandbox.Result{Status: sandbox.StatusError, Error: &sandbox.Failure{Type: "ValueError",
 		Message: huge, Traceback: "Traceback:\n" + huge + "\nValueError: the end"}}
-	o := New("c", r, time.Second, limit)
+	o := New("c", r, time.Second, limit, true)
 	text := o.text()
 	if len(text) > limit/2 || !strings.HasSuffix(text, "\nValueError: the end") ||
 		!strings.Contains(text, " bytes left out here ...]") {

@@ -79,6 +79,12 @@ func (v View) keep(r *kept) bool {
 	return true
 }
 
+// KeepText keeps what a command printed, for read_output. It reports false for what is too long.
+func (v View) KeepText(id, stdout, stderr string) bool {
+	all, _ := joined(stdout, stderr)
+	return v.keep(&kept{id: id, text: all})
+}
+
 // dropFor drops the oldest run of the principal that has the most of what is short: runs, or bytes.
 // It reports false where that is the one whose run is to come, with that run alone. The caller
 // holds mu.

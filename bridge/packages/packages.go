@@ -34,6 +34,9 @@ const (
 	buildTimeout = 15 * time.Minute
 )
 
+// Base is the name of having no environment.
+const Base = environments.Base
+
 // A Source has the environments; *environments.Environments is one. All methods are used
 // concurrently.
 type Source interface {
@@ -313,14 +316,19 @@ func (c *Chooser) add(ctx context.Context, b *wheels.Block, slow func(), p runti
 	slices.Sort(wanted)
 	sum := sha256.Sum256([]byte(strings.Join(wanted, "\n")))
 	name := environments.Auto + hex.EncodeToString(sum[:5])
+	return name, c.lock(ctx, name, wanted, slow, p)
+}
+
+// lock makes the settings and the lock of an environment.
+func (c *Chooser) lock(ctx context.Context, name string, wanted []string, slow func(), p runtime.Progress) error {
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
 	slow()
 	if err := c.cfg.Ready(ctx, p); err != nil {
-		return "", err
+		return err
 	}
 	p("choosing versions of " + strings.Join(wanted, ", "))
-	return name, c.cfg.Source.Add(ctx, name, wanted)
+	return c.cfg.Source.Add(ctx, name, wanted)
 }
 
 func (c *Chooser) build(ctx context.Context, name string, slow func(),

@@ -95,6 +95,9 @@ func (c *Counter) Add(r audit.Record) {
 		c.printed(r.Run, int64(r.ResultBytes))
 		return
 	}
+	if r.Kind == audit.KindSandbox {
+		return // no server has worked for it
+	}
 	if _, configured := c.tokens[r.Server]; !configured && r.Verdict == "" {
 		r.Server = "" // code may ask for any name
 	}

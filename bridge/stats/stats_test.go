@@ -42,6 +42,8 @@ func TestCounter(t *testing.T) {
 			[]Row{{Host: host, Server: "github", Definitions: &n, Calls: 1, Seconds: .5, ResultBytes: 1000,
 				KeptBytes: 1000}},
 			Totals{Runs: 1, Calls: 1, ResultBytes: 1000, KeptBytes: 1000}},
+		{"tools of sandboxes are no server's", []audit.Record{{Time: noon, Kind: audit.KindSandbox, Run: "b", Client: host,
+			Sandbox: "k7f2", Tool: "sandbox_exec", Outcome: ok, ResultBytes: 500}, ran("a", host, 0)}, nil, Totals{Runs: 1}},
 		{"each server has its share of what was printed", []audit.Record{call("a", host, "github", ok, 3000),
 			call("a", host, "gone", ok, 1000), ran("a", host, 400)},
 			[]Row{{Host: host, Server: "github", Definitions: &n, Calls: 1, Seconds: .5, ResultBytes: 3000,

@@ -102,18 +102,22 @@ tools = ["*.*"]
 verdict = "allow"
 `
 
-func newTeam(t testing.TB) *team {
+func newTeam(t testing.TB, changes ...func(*bridge.Config)) *team {
 	t.Helper()
 	rules, err := policy.Parse("policy.toml", []byte(askFirst))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &team{waiting: make(chan struct{}), release: make(chan struct{}), grants: map[string]bool{}}
-	b, err := bridge.New(bridge.Config{
+	cfg := bridge.Config{
 		Runner: runner(s.run), Upstreams: shop{}, Timeout: 30 * time.Second, MaxTimeout: 120 * time.Second,
 		Servers: []discovery.Server{{Name: "shop", Command: "shop", Transport: discovery.Stdio}},
 		Policy:  rules, Grants: s,
-	})
+	}
+	for _, change := range changes {
+		change(&cfg)
+	}
+	b, err := bridge.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

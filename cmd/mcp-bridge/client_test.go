@@ -205,15 +205,17 @@ func (c *client) asked(method, result, code string, more map[string]any) (got an
 }
 
 // startLong starts a run that would last for a hundred seconds, and returns once its code has
-// printed "up".
-func (c *client) startLong() (id int, answer <-chan message) {
+// printed "up". It may have more arguments.
+func (c *client) startLong(more ...map[string]any) (id int, answer <-chan message) {
 	c.t.Helper()
+	args := map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{},
+		"timeout": 120}
+	for _, m := range more {
+		maps.Copy(args, m)
+	}
 	token := rand.Text() // reports of an earlier run may still be there
 	id, answer = c.start("tools/call", map[string]any{
-		"name": "run_python",
-		"arguments": map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)",
-			"servers": []string{}, "timeout": 120},
-		"_meta": map[string]any{"progressToken": token},
+		"name": "run_python", "arguments": args, "_meta": map[string]any{"progressToken": token},
 	})
 	for {
 		select {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kelseyhightower/envconfig"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -43,6 +44,11 @@ type config struct {
 	MaxConcurrent      runs     `split_words:"true" default:"auto"`
 	Queue              int      `default:"64"`
 	QueueTimeout       seconds  `split_words:"true" default:"30"`
+	Tools              tools    `default:"code"`
+	State              string   `default:"none"`
+	Sandboxes          kept     `default:"auto"`
+	SandboxIdle        seconds  `split_words:"true" default:"1800"`
+	SandboxMaxAge      seconds  `split_words:"true" default:"28800"`
 	UpstreamStart      seconds  `envconfig:"UPSTREAM_START_TIMEOUT" default:"20"`
 	UpstreamIdle       seconds  `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900"`
 	UpstreamRoots      string   `split_words:"true" default:"none"`
@@ -165,6 +171,14 @@ func (c config) check() error {
 		unless(c.CPUs >= 0 && !math.IsInf(c.CPUs, 0), "_CPUS must be a number of cores such as 1.5, or 0 for all"),
 		unless(c.Queue >= 0 && c.Queue <= maxQueue, "_QUEUE must be a number from 0 to %d", maxQueue),
 		unless(c.QueueTimeout > 0, "_QUEUE_TIMEOUT must be positive; MCP_BRIDGE_QUEUE=0 is for no queue"),
+		named("STATE", c.State, bridge.StateNone, bridge.StateSession),
+		unless(c.State == bridge.StateNone || c.Sandboxes != 0, "_STATE=%s needs sandboxes, and MCP_BRIDGE_SANDBOXES "+
+			"is 0", c.State),
+		unless(c.Sandboxes != 0 || !bridge.NeedsSandboxes(c.Tools), "_TOOLS has tools that need sandboxes, and "+
+			"MCP_BRIDGE_SANDBOXES is 0"),
+		unless(c.SandboxIdle > 0, "_SANDBOX_IDLE must be positive"),
+		unless(c.SandboxMaxAge >= c.SandboxIdle, "_SANDBOX_MAX_AGE (%v) is shorter than MCP_BRIDGE_SANDBOX_IDLE (%v)",
+			time.Duration(c.SandboxMaxAge), time.Duration(c.SandboxIdle)),
 		unless(c.UpstreamStart > 0, "_UPSTREAM_START_TIMEOUT must be positive"),
 		named("UPSTREAM_ROOTS", c.UpstreamRoots, "none", "client"),
 		named("LOG_FORMAT", c.LogFormat, "text", "json"),
@@ -275,7 +289,7 @@ func variables() []string {
 
 // foreign are variables of mcp-server-code-execution-mode that have no meaning here, and why.
 var foreign = map[string]string{
-	"MCP_BRIDGE_STATE_DIR": "nothing is kept between runs, and no directory of yours is mounted; " +
+	"MCP_BRIDGE_STATE_DIR": "what is kept between runs is in a sandbox, and no directory of yours is mounted; " +
 		"remove the variable",
 	"MCP_BRIDGE_ALLOW_SELF_SERVER": "the bridge never starts itself as one of its servers; remove the " +
 		"variable, or set it to 0",

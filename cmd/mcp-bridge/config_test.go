@@ -98,6 +98,37 @@ func TestMaxConcurrent(t *testing.T) {
 	}
 }
 
+// TestMaxContainers: where memory decides how many sandboxes there are, they share it with the
+// runs, which have one container at least; a number of them comes beside the runs.
+func TestMaxContainers(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		sandboxes      kept
+		runs           runs
+		each           size
+		what           purpose
+		kept, together int
+	}{
+		{"as memory says", autoKept, 0, 1, listening, maxAutoRuns / 2, maxAutoRuns},
+		{"more runs", autoKept, 100, 1, serving, maxAutoRuns / 2, 100},
+		{"fewer runs", autoKept, 1, 1, serving, maxAutoRuns / 2, maxAutoRuns},
+		{"one that takes all memory", autoKept, 1, 1 << 60, serving, 1, 2},
+		{"a number", 5, 3, 1, serving, 5, 8},
+		{"none", 0, 3, 1, serving, 0, 3},
+		{"none is served", autoKept, 3, 1, once, 0, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, known := memory("MemTotal"); !known && tc.each != 1 {
+				t.Skip("what memory there is isn't known")
+			}
+			c := config{Sandboxes: tc.sandboxes, MaxConcurrent: tc.runs, Memory: tc.each}
+			if kept, all := c.maxSandboxes(tc.what), c.maxContainers(tc.what); kept != tc.kept || all != tc.together {
+				t.Errorf("%d sandboxes, %d containers; want %d and %d", kept, all, tc.kept, tc.together)
+			}
+		})
+	}
+}
+
 // TestStandbySetting: a number, none, or as many as memory and cores allow.
 func TestStandbySetting(t *testing.T) {
 	const wrong = "it must be a number from 0 to 32, or auto"
@@ -166,7 +197,7 @@ func TestVariables(t *testing.T) {
 		"CONFIG=/a.json" + string(os.PathListSeparator) + "b": "MCP_BRIDGE_CONFIG and MCP_SERVERS_CONFIG: " +
 			`"b" is not an absolute path, nor one below ~`,
 		"CONFIG=~/a.json": "",
-		"STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: nothing is kept between runs, " +
+		"STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: what is kept between runs is in a sandbox, " +
 			"and no directory of yours is mounted; remove the variable",
 		"STATE_DIR=": "",
 		"ALLOW_SELF_SERVER=1": "MCP_BRIDGE_ALLOW_SELF_SERVER has no meaning here: the bridge never starts itself " +

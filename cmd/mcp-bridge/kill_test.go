@@ -51,6 +51,17 @@ func TestKilled(t *testing.T) {
 // of any of them.
 func TestKilledAtRandomMoments(t *testing.T) {
 	needEngine(t)
+	killAtRandomMoments(t, oneCall)
+}
+
+// TestKilledInSandboxes does the same in the first call of a sandbox that lasts.
+func TestKilledInSandboxes(t *testing.T) {
+	needEngine(t)
+	killAtRandomMoments(t, strings.Replace(oneCall, `"servers":[]`, `"servers":[],"sandbox":"new"`, 1))
+}
+
+func killAtRandomMoments(t *testing.T, call string) {
+	t.Helper()
 	rounds, atATime := 10, 10
 	if testing.Short() {
 		rounds = 1
@@ -74,7 +85,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			in, w := io.Pipe() // which stays open, as a client's does
 			cmd.Stdin = in
 			must(t, cmd.Start())
-			go io.WriteString(w, oneCall) // ends with the read side, at the latest when the bridge is gone
+			go io.WriteString(w, call) // ends with the read side, at the latest when the bridge is gone
 			pids = append(pids, cmd.Process.Pid)
 			killed.Go(func() {
 				<-time.After(moment)
@@ -133,6 +144,9 @@ func noneLeft(t *testing.T, pids []int, before []string, mark string) {
 	t.Helper()
 	allGone(t, func() []string {
 		left := append(servicesLeft(t, before, mark), monitorsOf(pids)...)
+		for _, pid := range pids {
+			left = append(left, consolesOf(t, pid)...)
+		}
 		if len(left) == 0 { // asked last, since it takes longest
 			left = containersOf(t, pids)
 		}

@@ -247,6 +247,15 @@ const variablesHelp = `
   MCP_BRIDGE_QUEUE                  calls that may wait for one of those runs to end, in order of
                                     arrival; 0 for none (default 64)
   MCP_BRIDGE_QUEUE_TIMEOUT          longest that a call waits for that (default 30)
+  MCP_BRIDGE_TOOLS                  tools that clients have: code for run_python, search_tools and
+                                    read_output, single for run_python alone, sandbox for those of
+                                    sandboxes, all, or names with commas between them (default code)
+  MCP_BRIDGE_STATE                  what calls share that name no sandbox: none, or session for one
+                                    sandbox of each client (default none)
+  MCP_BRIDGE_SANDBOXES              sandboxes alive at a time, at most 8 of a caller; 0 for none,
+                                    auto for half of what memory holds (default auto)
+  MCP_BRIDGE_SANDBOX_IDLE           time without a call until a sandbox ends (default 1800)
+  MCP_BRIDGE_SANDBOX_MAX_AGE        the most that a sandbox lives (default 28800)
   MCP_BRIDGE_UPSTREAM_START_TIMEOUT longest that a server may take to start (default 20)
   MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT  time without use until a server is ended; the next call starts it
                                     again; 0 never (default 900)

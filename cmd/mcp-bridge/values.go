@@ -89,6 +89,11 @@ func (c config) maxConcurrent() int {
 	if c.MaxConcurrent > 0 {
 		return int(c.MaxConcurrent)
 	}
+	return c.fit()
+}
+
+// fit returns how many containers three quarters of the machine's memory hold.
+func (c config) fit() int {
 	total, known := memory("MemTotal")
 	if !known { // the engine is in a machine of its own, or will be
 		return maxAutoRuns

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -63,6 +64,8 @@ type parts struct {
 	guard    *guard.Guard
 	driver   *detect.Driver
 	sandbox  *sandbox.Sandbox
+	lasting  *sandboxes.Registry // nil where none are kept
+	console  console
 	tools    *catalog.Store
 	pool     *upstream.Pool
 	bridge   *bridge.Bridge
@@ -159,15 +162,23 @@ type guarded struct {
 // Run implements bridge.Runner. No run begins without a watchdog, except doctor's, which has said
 // that there is none.
 func (g guarded) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
+	if err := g.begin(); err != nil {
+		return sandbox.Result{}, err
+	}
+	return g.Sandbox.Run(ctx, r, h)
+}
+
+// begin is called before any code runs.
+func (g guarded) begin() error {
 	if g.guard != nil {
 		if err := g.guard.Begin(); err != nil {
-			return sandbox.Result{}, err
+			return err
 		}
 	}
 	if g.approvals != nil {
 		g.approvals.Begin()
 	}
-	return g.Sandbox.Run(ctx, r, h)
+	return nil
 }
 
 func (p *parts) sandboxConfig(what purpose) sandbox.Config {
@@ -189,7 +200,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		MaxRuns:       c.maxConcurrent(),
 		Queue:         c.Queue,
 		QueueTimeout:  time.Duration(c.QueueTimeout),
-		MaxContainers: c.maxConcurrent() + standby,
+		MaxContainers: c.maxContainers(what) + standby,
 		Standby:       standby,
 		StandbyIdle:   idle(c.RuntimeIdleTimeout),
 		StartTimeout:  startTimeout,
@@ -237,10 +248,14 @@ func (p *parts) assemble(what purpose) (err error) {
 			return err
 		}
 	}
+	state, offered := "", []string(nil)
+	if p.lasting = p.sandboxes(what); what.serves() {
+		state, offered = c.State, c.Tools
+	}
 	p.tools = openTools()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
-		Runner:      guarded{p.sandbox, p.guard, p.approvals},
+		Runner:      p.guarded(),
 		Upstreams:   p.pool,
 		Tools:       p.tools,
 		Servers:     p.catalog.Servers,
@@ -253,6 +268,9 @@ func (p *parts) assemble(what purpose) (err error) {
 		Files:       kept,
 		Inputs:      inputs,
 		Packages:    p.packages(),
+		Sandboxes:   p.lasting,
+		State:       state,
+		Offer:       offered,
 		Audit:       record,
 		Traces:      p.telemetry.Traces,
 		Metrics:     p.telemetry.Metrics,
@@ -294,7 +312,13 @@ func (p *parts) close() error {
 	var work sync.WaitGroup
 	var runs, servers, engine, watchdog error
 	if p.sandbox != nil {
-		work.Go(func() { runs = p.sandbox.Close() })
+		work.Go(func() {
+			p.console.close()
+			if p.lasting != nil {
+				p.lasting.Close()
+			}
+			runs = p.sandbox.Close()
+		})
 	}
 	if p.pool != nil {
 		work.Go(func() { servers = p.pool.Close() })

@@ -41,7 +41,7 @@ def main(fd: int, order: wire.Frame | None = None) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    limits.first_for_oom()
+    limits.oom_score(limits.FIRST)
     streams.install()
     link = Link(fd)
     reserve = errors.Reserve()
@@ -70,16 +70,21 @@ def main(fd: int, order: wire.Frame | None = None) -> None:
     gc.unfreeze()
     frame = link.first()
     gc.enable()
-    status, options = 1, frame["options"]
+    status, options, kept = 1, frame["options"], frame.get("type") == "spare"
     try:
-        runtime.install(frame)
-        display.limit = options.get("maxArtifactBytes") or 0
+        if not kept:
+            runtime.install(frame)
+            display.limit = options.get("maxArtifactBytes") or 0
         (packages.limit if packages else limits.apply)(*limits.of(options))
     except Exception as e:
         kind = type(e).__name__
         told = f"the guest could not prepare the run: {kind}: {e}"
         link.send({"type": "claim", "error": {"code": "internal_error", "type": kind, "message": told}})
         leave(status, display, fast)
+    if kept:
+        from guest.repeat import Repeat
+
+        Repeat(link, namespace, runtime, display, packages, reserve).serve(frame)
     if packages:
         atexit.register(packages.report, link)
     try:

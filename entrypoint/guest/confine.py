@@ -9,9 +9,15 @@ import os
 import signal
 import struct
 
+from guest.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
+PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 
@@ -206,6 +212,26 @@ def be_the_child() -> None:
     try:
         _prctl(PR_SET_DUMPABLE, 1)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (ImportError, OSError):
+        pass
+
+
+def memory_closer() -> Callable[[], object]:
+    """What closes the memory of a process to others of its user, until it is the child: a call made ready."""
+    try:
+        import ctypes
+
+        prctl = ctypes.CDLL(None).prctl
+    except (ImportError, OSError, AttributeError):
+        return lambda: None
+    args = [ctypes.c_int(PR_SET_DUMPABLE), *(ctypes.c_ulong(0) for _ in range(4))]
+    return lambda: prctl(*args)
+
+
+def adopt() -> None:
+    """Makes this process the parent of what its children leave behind, as pid 1 is in any case."""
+    try:
+        _prctl(PR_SET_CHILD_SUBREAPER, 1)
     except (ImportError, OSError):
         pass
 

@@ -34,6 +34,10 @@ class Display:
         sys.displayhook = self.last_value
         sys.meta_path.insert(0, Pyplot())
 
+    def renew(self, limit: int) -> None:
+        """Begins another run, which may hand over files of so many bytes."""
+        self.limit, self._made = limit, None
+
     def screen(self) -> Screen:
         if self._made is None:
             from guest.display import Screen

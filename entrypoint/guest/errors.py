@@ -19,6 +19,10 @@ class Reserve:
     ABOVE = 32  # their numbers, out of the way of what the code opens first
 
     def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Holds them back again, after a release."""
         self._held = mmap.mmap(-1, self.SIZE)
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._files = [fcntl.fcntl(null, fcntl.F_DUPFD_CLOEXEC, self.ABOVE) for _ in range(self.FILES)]
@@ -26,15 +30,16 @@ class Reserve:
 
     def release(self) -> None:
         self._held.close()
-        for file in self._files:
+        files, self._files = self._files, []
+        for file in files:
             try:
                 os.close(file)
             except OSError:  # the code has closed what wasn't its own
                 pass
 
 
-def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
-    """The fields of a claim."""
+def told(error: BaseException, namespace: dict[str, Any], keep: bool = False) -> wire.Frame:
+    """The fields of a claim. Unless the variables are to be kept, they make room where memory ended."""
     claim: wire.Frame = {"code": "runtime_error", "type": type(error).__name__, "message": _text(error)}
     if isinstance(error, SyntaxError) and error.filename == wire.USER_FILE:
         claim["message"] = str(error.msg)
@@ -42,7 +47,8 @@ def told(error: BaseException, namespace: dict[str, Any]) -> wire.Frame:
         claim["code"] = str(error.code)
     if isinstance(error, MemoryError):  # Python's own, not one of that name
         claim["code"] = "memory_limit"
-        namespace.clear()
+        if not keep:
+            namespace.clear()
     try:
         from guest import tracebacks  # most runs end well
 

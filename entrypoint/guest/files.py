@@ -21,31 +21,74 @@ MAX_LOOKED = 1000  # entries beside the directory that are looked at
 MAX_TOLD = 5  # names of files that were left behind
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ADDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def add(name: str, data: str) -> None:
-    """Adds a piece in base64 to a file. Raises OSError, or ValueError for a wrong name or data."""
+def add(name: str, data: str, begun: set[str]) -> None:
+    """Adds a piece in base64 to a file, or replaces one that isn't among those begun for the run.
+
+    Raises OSError, or ValueError for a wrong name or data.
+    """
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise ValueError("it is no name of a file")
     piece = memoryview(a2b_base64(data))
-    os.makedirs(IN, exist_ok=True)
-    fd = os.open(f"{IN}/{name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
-        while piece:
-            piece = piece[os.write(fd, piece) :]
+        folder = os.open(IN, _FOLDER)
+    except FileNotFoundError:
+        os.makedirs(IN)
+        folder = os.open(IN, _FOLDER)
+    try:
+        if name not in begun:
+            _unlink(name, folder)
+            begun.add(name)
+        fd = os.open(name, _ADDED, 0o644, dir_fd=folder)
+        try:
+            while piece:
+                piece = piece[os.write(fd, piece) :]
+        finally:
+            os.close(fd)
     finally:
-        os.close(fd)
+        os.close(folder)
+
+
+def drop(begun: set[str]) -> None:
+    """Removes the files that were begun for a run which doesn't come."""
+    try:
+        folder = os.open(IN, _FOLDER)
+    except OSError:  # the code has put something else in its place
+        folder = -1
+    for name in begun if folder >= 0 else ():
+        try:
+            _unlink(name, folder)
+        except OSError:
+            pass
+    begun.clear()
+    if folder >= 0:
+        os.close(folder)
+
+
+def _unlink(name: str, folder: int) -> None:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        pass
 
 
 def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
-    """Sends the files below path by name, and says which were left behind."""
+    """Sends the files below path by name, and says which were left behind.
+
+    Of a sandbox, those that it has sent already and that haven't changed since are left out.
+    """
     behind: list[str] = []
     refused: list[str] = []
     renamed: list[str] = []
     for name, fd in _files(path, refused):
         try:
-            size = os.fstat(fd).st_size
+            about = os.fstat(fd)
+            size, mark = about.st_size, (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+            if run.sandbox and run.sandbox.sent.get(name) == mark:
+                continue
             try:
                 given = run.room.take(name, size)
             except artifacts.LimitReached:
@@ -53,6 +96,8 @@ def hand_over(run: Run, path: str, say: Callable[[str], None]) -> None:
                 continue
             if given != name:
                 renamed.append(f"{_shown(name)} as {given}")
+            if run.sandbox and len(run.sandbox.sent) < MAX_ENTRIES:
+                run.sandbox.sent[name] = mark
             data = _read(fd, size)
             for frame in artifacts.frames(given, mime.guess(name, data), data):
                 run.artifact(frame)

@@ -85,12 +85,15 @@ def thin_threads() -> None:
         pass
 
 
-def first_for_oom() -> None:
-    """When memory ends, the kernel is to end this process, not the supervisor."""
+FIRST, LATER = b"1000", b"0"  # of oom_score
+
+
+def oom_score(value: bytes) -> None:
+    """Says when the kernel is to end this process, as memory ends: before the supervisor, which has 0."""
     try:
         fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.write(fd, b"1000")
+            os.write(fd, value)
         finally:
             os.close(fd)
     except OSError:  # no such file in this sandbox, or it may not be written

@@ -7,8 +7,14 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+try:
+    from _queue import SimpleQueue
+except ImportError:  # no CPython
+    from queue import SimpleQueue
+
 from guest import wire
 
+ORDERS = ("execute", "spare")  # what is for the thread that runs the code
 Deliver = Callable[[wire.Frame], None]
 
 _getpid, _write = os.getpid, os.write  # the code may put something else in their place
@@ -18,6 +24,10 @@ _UNREADABLE: wire.Frame = {"ok": False, "error": {"code": "serialization_error",
 
 _ENDED = "the supervisor takes no more calls"
 _GONE: wire.Frame = {"ok": False, "error": {"code": "internal_error", "message": _ENDED}}
+_OVER: wire.Frame = {
+    "ok": False,
+    "error": {"code": "cancelled", "message": "the run that made the call has ended"},
+}
 
 
 class Link:
@@ -29,6 +39,8 @@ class Link:
         self._lines = wire.Lines(wire.MAX_FRAME)
         self._early: list[bytes] = []
         self._lock = threading.Lock()
+        self._reading = threading.Lock()  # held by the thread that reads, once there may be two
+        self._orders: SimpleQueue[wire.Frame] = SimpleQueue()  # for order
         self._waiting: dict[str, Deliver] = {}
         self._cancelled: deque[str] = deque()  # ids that the host has yet to be told of
         self._last = 0
@@ -55,6 +67,56 @@ class Link:
                 raise EOFError("the supervisor is gone")
             self._early += self._lines.feed(data)
         return wire.decode(self._early.pop(0)) or {}
+
+    def order(self) -> wire.Frame:
+        """Waits for the next frame that is no answer to a call. For one thread.
+
+        Where another thread reads answers, that one finds it. Raises EOFError when none will come.
+        """
+        while self._orders.empty():
+            if not self._reading.acquire(blocking=False):
+                frame = self._orders.get()
+                if not frame:
+                    raise EOFError("the supervisor is gone")
+                return frame
+            try:
+                lines, self._early = self._early, []
+                if not lines:
+                    data = wire.read_some(self._fd, 1 << 18)
+                    if not data:
+                        raise EOFError("the supervisor is gone")
+                    lines = self._lines.feed(data)
+                for line in lines:
+                    self._settle(line)
+            finally:
+                self._reading.release()
+        return self._orders.get()
+
+    def abandon(self) -> None:
+        """Ends the waiting for answers: those of a run that is over don't come."""
+        while self._waiting:
+            try:
+                self._waiting.popitem()[1](_OVER)
+            except KeyError:
+                break
+
+    def take_over(self) -> None:
+        """Makes a fork the process that the supervisor speaks with, once that says so.
+
+        What was meant for the process before is passed over.
+        """
+        self._pid, self._ended, self._reader = _getpid(), False, None
+        self._lock, self._reading, self._orders = threading.Lock(), threading.Lock(), SimpleQueue()
+        self._waiting, self._early, self._lines = {}, [], wire.Lines(wire.MAX_FRAME)
+        self._cancelled.clear()
+        while data := wire.read_some(self._fd, 1 << 18):
+            frames = [wire.decode(line) or {} for line in self._lines.feed(data)]
+            takes = [frame.get("key") for frame in frames if frame.get("type") == "take"]
+            for key in takes:
+                self.send({"type": "took", "key": key})
+            if takes:
+                return
+        raise EOFError("the supervisor is gone")
 
     def send(self, frame: wire.Frame) -> None:
         if self.mine():
@@ -121,14 +183,17 @@ class Link:
             view = view[_write(self._fd, view) :]
 
     def _read(self) -> None:
-        lines = self._early
         while True:
-            for line in lines:
-                self._settle(line)
-            data = wire.read_some(self._fd, 1 << 18)
-            if not data:
-                break
-            lines = self._lines.feed(data)
+            with self._reading:
+                lines, self._early = self._early, []
+                if not lines:
+                    data = wire.read_some(self._fd, 1 << 18)
+                    if not data:
+                        break
+                    lines = self._lines.feed(data)
+                for line in lines:
+                    self._settle(line)
+        self._orders.put({})
         self._ended = True  # before the rest is told: a call that is added now sees it
         while self._waiting:
             try:
@@ -140,6 +205,12 @@ class Link:
         frame = wire.decode(line)
         if frame is None:  # an answer that Python can't hold is still the answer of its call
             frame = {"callId": wire.call_id(line, wire.RESULT), **_UNREADABLE}
+        if frame.get("type") == "take":  # asked again: an answer to another copy, which is no more
+            self.send({"type": "took", "key": frame.get("key")})
+            return
+        if frame.get("type") in ORDERS:
+            self._orders.put(frame)
+            return
         if frame.get("type") == "progress":
             if observe := self._waiting.get(str(frame.get("callId"))):
                 observe(frame)

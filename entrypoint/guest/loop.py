@@ -13,10 +13,15 @@ import time
 
 from guest import confine, outcome, wire
 from guest.host import Host
+from guest.light_typing import TYPE_CHECKING
 from guest.output import Output
 from guest.requests import Requests
 from guest.run import Run, Stop, kill_all
 from guest.watch import INTERVAL, Watch
+
+if TYPE_CHECKING:
+    from guest.jobs import Answer
+    from guest.rescue import Sandbox
 
 SOON = 0.003  # seconds after which code is watched: most has ended by then
 PARTING = 0.01  # seconds that the host has to hang up; what is left of the run isn't watched then
@@ -41,8 +46,9 @@ class Loop:
         self._ahead = bool(order and order.get("imports"))  # others' code runs before there is a run
         if self._ahead and order:
             self._run.bound(order)
-        self._output = Output(*pipes, self._run.output)
-        self._requests = Requests(self._run, self._output)
+        self._printed = Output(*pipes, self._run.output)
+        self._output: Output | Answer = self._printed  # or what a job writes
+        self._requests = Requests(self._run, self._printed)
         self._host = Host(self._run)
         self._heard = time.monotonic()
         self._looked = 0.0
@@ -58,8 +64,11 @@ class Loop:
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         self._reap()
         try:
-            while not (self._run.done and self._run.to_host.size == 0):
-                self._step()
+            while True:
+                while not (self._run.done and self._run.to_host.size == 0):
+                    self._step()
+                if not self._next():
+                    break
             self._part()
             return wire.EXIT_OK
         except Stop as stop:
@@ -72,6 +81,43 @@ class Loop:
             return wire.EXIT_INTERNAL
         finally:
             kill_all(self._run.child, self._run.status is not None)
+            if self._run.sandbox:
+                self._run.sandbox.end()
+
+    def _next(self) -> bool:
+        """Gets ready for another run, if there can be one."""
+        sandbox = self._run.sandbox
+        if not sandbox or sandbox.lost or not self._link_open:
+            return False
+        self._run.again()
+        self._watch, self._output = None, self._printed
+        self._run.warm = self._run.ready
+        return True
+
+    def _begin(self, sandbox: Sandbox, order: wire.Frame) -> None:
+        """Does what the host asks for."""
+        run, requests = self._run, self._requests if self._link_open else None
+        execute, run.order = order["type"] == "execute", None
+        if order["type"] == "undo":
+            frame = sandbox.undo(requests)
+            run.send({"type": "done", "id": run.id, "durationMs": 0, **frame})
+            run.done = True
+            return
+        if run.cancelled_id == run.id:
+            outcome.cancelled(run)
+        elif execute and run.files_failed:
+            outcome.refuse(run, run.files_failed)
+        elif why := (sandbox.begin if execute else sandbox.begin_job)(order, requests):
+            outcome.refuse(run, why)
+        elif execute:
+            run.files.clear()
+            run.begin()
+        else:
+            from guest import jobs  # few sandboxes are used so
+
+            self._output = jobs.start(run, order)
+            run.begin(regardless=True)
+        run.line = b""
 
     def _step(self) -> None:
         now = time.monotonic()
@@ -89,9 +135,17 @@ class Loop:
                 self._run.kill(reason, because)
         if self._output.due is not None and self._output.due <= now:
             self._output.flush()
-        if self._run.status is not None and not self._run.done:
+        sandbox = self._run.sandbox
+        if sandbox:
+            sandbox.overdue(now)
+            if self._run.running and not self._run.job:
+                sandbox.drop_older(now)
+            if self._run.order:
+                self._begin(sandbox, self._run.order)
+        # A process that ends between calls is replaced when there is another call.
+        if self._run.status is not None and not self._run.done and (self._run.asked or not sandbox):
             outcome.finish(self._run, self._requests if self._link_open else None, self._output)
-            if self._link_open:
+            if self._link_open and not sandbox:
                 self._close_link()  # nothing comes behind done
         self._flush_link()
         self._run.tell_taken()
@@ -100,13 +154,14 @@ class Loop:
                 self._run.to_host.flush()
             except OSError as e:
                 raise Stop(wire.EXIT_HOST_GONE, f"the host reads no more: {e}") from None
-        if self._run.done and self._run.to_host.size:  # the host takes its time; see finish
+        if self._run.done and self._run.to_host.size and not sandbox:  # the host takes its time; see finish
             kill_all(self._run.child, collected=True)
         if self._run.to_child.size > wire.UNREAD_MAX:
             unread = f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB"
             self._run.kill("memory", unread)
             self._run.to_child.clear()
-        awaited = (self._run.running or self._ahead) and self._watch is None and any(self._run.watch)
+        on = self._ahead or bool(sandbox and sandbox.running)
+        awaited = (self._run.running or on) and self._watch is None and any(self._run.watch)
         if awaited and now - self._run.began >= SOON:  # short code has ended by now, and needs no look
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
@@ -138,22 +193,39 @@ class Loop:
     def _poller(self, now: float) -> select.poll:
         poller = select.poll()
         poller.register(self._in, select.POLLIN)
-        poller.register(self._run.to_host.fd, select.POLLOUT if self._run.to_host.size and not self._holds_back(now) else 0)
+        writes = self._run.to_host.size and not self._holds_back(now)
+        poller.register(self._run.to_host.fd, select.POLLOUT if writes else 0)
         poller.register(self._wake[0], select.POLLIN)
         room = self._run.to_host.size < wire.HIGH_WATER
-        if room and self._run.running:
+        if room and self._run.running and not self._run.done:
             for fd in self._output.awaited(now):
                 poller.register(fd, select.POLLIN)
+        for fd in self._unheard():
+            poller.register(fd, select.POLLIN)
         takes = room and self._run.held_size < wire.HELD_MAX and self._run.to_child.size <= wire.LINK_WATER
         link = select.POLLIN if takes else 0
         link |= select.POLLOUT if self._run.to_child.size else 0
-        if self._link_open and link:
+        sandbox = self._run.sandbox
+        idle = sandbox and self._run.ready and (not self._run.running or self._run.done or self._run.job)
+        if self._link_open and link and not idle:
             poller.register(self._run.to_child.fd, link)
         return poller
 
+    def _unheard(self) -> set[int]:
+        """The pipes of processes that run on while no code does: nothing is to wait for a reader."""
+        sandbox = self._run.sandbox
+        between = not self._run.running or self._run.done or self._run.job
+        on = sandbox and sandbox.running and between
+        return self._printed.open if on else set()
+
     def _timeout(self, now: float) -> float:
         """Milliseconds until the next thing is due. poll rounds up."""
-        times = [self._heard + wire.SILENCE, now + 1.0]
+        times = [self._heard + wire.SILENCE]
+        sandbox = self._run.sandbox
+        if sandbox and sandbox.until:
+            times.append(sandbox.until)
+        if not sandbox or self._run.running:
+            times.append(now + 1.0)
         if self._output.rests_until > now:
             times.append(self._output.rests_until)
         if self._output.due is not None:
@@ -176,6 +248,8 @@ class Loop:
         elif fd == self._run.to_child.fd:
             if event & ~select.POLLOUT and not self._requests.take():
                 self._close_link()
+        elif fd in self._unheard():
+            wire.read_some(fd)
         elif fd in self._output.open:
             self._output.take(fd)
 
@@ -208,7 +282,9 @@ class Loop:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return
-                if pid == self._run.child:
-                    self._run.status = status
+                if pid == self._run.child and self._run.job and self._run.sandbox:
+                    self._run.sandbox.gone = True
+                elif pid == (self._run.job or self._run.child):
+                    self._run.status, self._run.alive = status, False
         except ChildProcessError:
             return

@@ -41,6 +41,7 @@ class Runtime:
         self._servers = Servers()
         self._files = stubs.Files()
         self._discovered: list[dict[str, Any]] = []
+        self._given: dict[str, wire.Frame] = {}  # what the last execute said of each server
         self._mcp = RuntimeModule("mcp", "The servers of the run, and what finds and calls their tools.")
         self._package = ModuleType("mcp.servers")
         self._runtime = RuntimeModule("mcp.runtime", "Finding tools, and calling them by name.")
@@ -60,10 +61,15 @@ class Runtime:
         )
 
     def install(self, execute: wire.Frame) -> None:
-        """Makes known what an execute names."""
-        self._discovered += execute["options"].get("discovered") or []
-        for provider in execute.get("providers") or []:
-            self._add(Server(self._link, provider), provider)
+        """Makes known what an execute names, and nothing that one before it did."""
+        self._discovered[:] = execute["options"].get("discovered") or []
+        providers = {str(one.get("name")): one for one in execute.get("providers") or []}
+        for name in [name for name in self._servers if name not in providers]:
+            self._remove(self._servers.pop(name))
+        for name, provider in providers.items():
+            if self._given.get(name) != provider:
+                self._add(Server(self._link, provider), provider)
+        self._given = providers
         self._namespace["LOADED_MCP_SERVERS"] = tuple(sorted(self._servers))
         self._export()
 
@@ -78,6 +84,16 @@ class Runtime:
             setattr(self._mcp, server._alias, server)
         self._files.add(server, provider)
         return server
+
+    def _remove(self, server: Server) -> None:
+        if self._namespace.get(f"mcp_{server._alias}") is server:
+            del self._namespace[f"mcp_{server._alias}"]
+        for name in _modules(server):
+            if sys.modules.get(name) is server:  # type: ignore[comparison-overlap]
+                del sys.modules[name]
+        for module in (self._package, self._mcp):
+            if module.__dict__.get(server._alias) is server:
+                delattr(module, server._alias)
 
     def _export(self) -> None:
         listed = [{"name": server._name, "alias": server._alias} for server in self._servers.values()]

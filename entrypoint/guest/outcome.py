@@ -8,9 +8,13 @@ import sys
 import time
 
 from guest import watch, wire
+from guest.light_typing import TYPE_CHECKING
 from guest.output import Output
 from guest.requests import Requests
 from guest.run import Run, Stop, kill_all
+
+if TYPE_CHECKING:
+    from guest.jobs import Answer
 
 OUT = "/workspace/out"  # files that are left here are handed over
 RAISED = 1  # the exit status of a child that claims an exception
@@ -25,16 +29,24 @@ _WHY = {
     "cancel": ("cancelled", "the run was cancelled"),
     "memory": ("memory_limit", "the processes of the run used more memory than it may"),
     "processes": ("runtime_error", "the run had more processes and threads than it may"),
+    "deaf": ("internal_error", "the process of the variables didn't answer before the code"),
 }
 
 
-def finish(run: Run, requests: Requests | None, output: Output) -> None:
+def finish(run: Run, requests: Requests | None, output: Output | Answer) -> None:
     """Sends the last output and done. Raises Stop when the child died before there was a run."""
     status = run.status
     assert status is not None
     # Not killed yet: freeing its memory would delay done. It can have itself continued, so nothing
     # that takes long is done before it is killed.
-    kill_all(run.child, collected=True, by=signal.SIGSTOP)
+    kept = run.sandbox
+    if kept:
+        kept.freeze()
+        kept.looked()
+        status = run.status
+        assert status is not None
+    else:
+        kill_all(run.child, collected=True, by=signal.SIGSTOP)
     if not run.asked:
         for fd in sorted(output.open):
             os.write(2, wire.read_some(fd) or b"")
@@ -42,20 +54,54 @@ def finish(run: Run, requests: Requests | None, output: Output) -> None:
         raise Stop(wire.EXIT_INTERNAL, why)
     run.begin(regardless=True)
     output.take_all()
-    output.finish(PIPE_MAX)
-    if requests:
+    output.finish(PIPE_MAX, bool(kept))
+    if requests and not run.alive:
         requests.drain(LEFT_MAX)
+    frame = done(run, status)
+    if kept:
+        frame["sandbox"] = kept.left(requests)
+    if not isinstance(output, Output):
+        from guest.jobs import tell  # few sandboxes are used so
+
+        tell(run, output, frame)
     home, out = os.path.split(OUT)
-    if run.id and (_holds_any(OUT) or (status == 0 and _holds_any(home, ("in", out)))):
-        kill_all(run.child, collected=True)
+    left = status == 0 and not kept and _holds_any(home, ("in", out))
+    if run.id and not run.job and (left or _holds_any(OUT)):
+        if not kept:
+            kill_all(run.child, collected=True)
         from guest import files  # few runs leave files, and it takes longer than all the rest of a short run
 
         files.hand_over(run, OUT, output.add)
-        if status == 0 and not run.claim and not run.room.used():
+        if status == 0 and not run.claim and not run.room.used() and not kept:
             files.tell_lost(OUT, output.add)
         output.flush()
     sys.stderr.flush()
-    run.send(done(run, status))
+    run.send(frame)
+    run.done = True
+
+
+def refuse(run: Run, why: str) -> None:
+    """Answers an execute whose code can't be begun. The sandbox is as it was."""
+    _unbegun(run, {"error": {"code": "internal_error", "message": why}})
+
+
+def cancelled(run: Run) -> None:
+    """Answers an execute that was cancelled before its code was begun. Nothing had to be killed."""
+    code, message = _WHY["cancel"]
+    wait = {"exited": False, "status": 0, "killed": "cancel"}
+    _unbegun(run, {"wait": wait, "error": {"code": code, "message": message}})
+
+
+def _unbegun(run: Run, said: wire.Frame) -> None:
+    assert run.sandbox
+    if run.files:
+        from guest import files
+
+        files.drop(run.files)
+    lost = run.sandbox.lost
+    state = {"state": "lost", "reason": lost} if lost else run.sandbox.stands()
+    run.begin(regardless=True)
+    run.send({"type": "done", "id": run.id, "ok": False, "durationMs": 0, **said, "sandbox": state})
     run.done = True
 
 
@@ -75,7 +121,8 @@ def done(run: Run, status: int) -> wire.Frame:
     number = 0 if exited else os.WTERMSIG(status)
     killed = run.killed if number == signal.SIGKILL else ""
     oom = max(0, watch.oom_kills() - run.oom_before) if status != 0 else 0
-    more = {"signal": number, "killed": killed, "oom": oom}
+    # What the process of a sandbox says that its status would be is its own word.
+    more = {"signal": number, "killed": killed, "oom": oom, "told": run.alive}
     wait = {"exited": exited, "status": code, **{name: value for name, value in more.items() if value}}
     frame: wire.Frame = {"type": "done", "id": run.id, "ok": exited and code == 0}
     frame["durationMs"] = round((time.monotonic() - run.began) * 1000, 3)
@@ -90,7 +137,7 @@ def done(run: Run, status: int) -> wire.Frame:
         # It can make a failure of a success, as when an exit handler ends the code with 0.
         frame["ok"] = False
         frame["error"] = run.claim
-    elif not run.warm:
+    elif not run.warm and not run.job:
         why = f"the guest failed before it ran the code: {_told(status)}"
         frame["error"] = {"code": "internal_error", "message": why}
     elif exited and run.broken:

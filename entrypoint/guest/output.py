@@ -94,8 +94,17 @@ class Output:
                 run = []
         self._pending, self._size, self._sent = [], 0, time.monotonic()
 
-    def finish(self, limit: int) -> None:
-        """Reads up to limit bytes that are still in each pipe, and ends both streams."""
+    def forget(self, limit: int) -> None:
+        """Drops what waits, and up to limit bytes in each pipe."""
+        for fd in sorted(self.open):
+            left = limit
+            while left > 0 and (data := wire.read_some(fd, CHUNK)):
+                left -= len(data)
+            self._decoders[fd].reset()
+        self._pending, self._size = [], 0
+
+    def finish(self, limit: int, keep: bool = False) -> None:
+        """Reads up to limit bytes that are still in each pipe, and ends both streams unless keep."""
         for fd in sorted(self.open):
             left = limit
             while left > 0 and (n := self._take(fd)):
@@ -105,6 +114,10 @@ class Output:
             if fd in self.open:
                 rest = self._decoders[fd].decode(b"", final=True)
                 self._pending += [(self._names[fd], rest)] if rest else []
-                os.close(fd)
-        self.open.clear()
+                if keep:
+                    self._decoders[fd].reset()
+                else:
+                    os.close(fd)
+        if not keep:
+            self.open.clear()
         self.flush()

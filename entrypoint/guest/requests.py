@@ -14,6 +14,8 @@ _CODES = {
 _TOO_LONG = f"above the limit of {wire.MAX_FRAME} bytes a frame"
 _NAME = 1000  # characters of a name
 _MODULE = 100  # and of a module's
+_OF_A_CALL = ("begun", "ended", "made", "waits", "took")  # of a sandbox
+LEFT_MAX = 4 << 20  # bytes that are read to be dropped; a pipe or socket holds less
 _PIECE = {"name": str, "mime": str, "data": str, "chunk": int, "of": int}
 
 
@@ -37,6 +39,14 @@ class Requests:
                 told = True
             self._one(line)
         return True
+
+    def forget(self) -> None:
+        """Drops all that has come, and what was printed: it is of what was before."""
+        limit = LEFT_MAX  # where processes run on, there may be more at any time
+        while limit > 0 and (data := wire.read_some(self._run.to_child.fd)):
+            limit -= len(data)
+        self._lines = wire.Lines(wire.MAX_FRAME)
+        self._output.forget(LEFT_MAX)
 
     def drain(self, limit: int) -> None:
         """Reads what a dead child left, for its claim; calls are too late."""
@@ -64,22 +74,27 @@ class Requests:
 
     def _word(self, frame: wire.Frame) -> None:
         """Takes what asks for no answer."""
-        kind = frame.get("type")
-        if kind == "warm":
+        kind, sandbox = frame.get("type"), self._run.sandbox
+        if sandbox and kind in _OF_A_CALL:
+            sandbox.said(kind, frame)
+        elif kind == "warm":
             self._run.warmed(names(frame.get("failed")))
+        elif not self._run.running or self._run.job:
+            pass
         elif kind == "imported":
             self._run.imported = names(frame.get("names"))
         elif kind == "claim":
-            self._run.claim = claim(frame)
+            if not sandbox or sandbox.is_of_call(frame):
+                self._run.claim = claim(frame)
         elif kind == "broken":
             self._run.broken = True
-        elif kind == "artifact" and self._run.running and (piece := artifact(frame)):
+        elif kind == "artifact" and (piece := artifact(frame)):
             self._run.room.note(piece["name"], len(piece["data"]) * 3 // 4)
             self._run.artifact(piece)
 
     def _call(self, frame: wire.Frame, wrong: str) -> None:
         call = frame.get("callId")
-        if not self._run.running or not isinstance(call, str) or not _is_id(call):
+        if not self._run.running or self._run.job or not isinstance(call, str) or not _is_id(call):
             return
         if int(call) <= self._run.last_call:
             return

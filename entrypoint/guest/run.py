@@ -12,6 +12,7 @@ from guest.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from guest.artifacts import Room
     from guest.confine import Confined
+    from guest.rescue import Sandbox
 
 
 class Stop(Exception):
@@ -29,13 +30,29 @@ class Run:
         self.child = child
         self.to_host = to_host
         self.to_child = to_child
+        self.ready = False  # that was sent
+        self.sandbox: Sandbox | None = None  # of a guest whose variables are kept for further runs
+        self.files: set[str] = set()  # names of those that came before the execute
+        self.files_of = ""  # the id of the run that they are for
+        self.files_failed = ""  # why they couldn't be written
+        self.watch = (0, 0)  # bounds of Watch: bytes, processes
+        self._filtered, self._note = own  # what confine says of it
+        self.again()
+
+    def again(self) -> None:
+        """Begins with what the first run begins with, or one that comes after another."""
         self.id = ""
         self.cancelled_id: str | None = None  # of a cancel that came before its execute
         self.asked = False  # execute came
         self.warm = False  # the child is ready to run code
         self.running = False  # started was sent
         self.done = False  # done was sent
-        self.status: int | None = None  # of the child, as waitpid gave it
+        # of the child, as waitpid gave it; of one whose variables are kept, what it says
+        self.status: int | None = None
+        self.alive = False  # the run is over, and the child is not
+        self.order: wire.Frame | None = None  # what is to be done in a sandbox, until it is begun
+        self.line = b""  # the order as it came
+        self.job = 0  # the process that does it
         self.killed = ""  # why the supervisor killed the child
         self.because = ""  # the same for a person, where killed alone doesn't say it
         self.claim: wire.Frame | None = None  # what the child says of its own error
@@ -48,13 +65,11 @@ class Run:
         self.received = 0  # bytes of results and progress from the host
         self.told_taken = 0  # of them, those the host knows to be taken
         self.last_call = 0  # the highest id so far: ids only rise, so none is used twice
-        self.watch = (0, 0)  # bounds of Watch: bytes, processes
         self.began = 0.0
         self.quiet = 0  # bytes that wait for the host with the word that the code has begun
         self.file_limit = 0  # bytes of all files that are handed over
         self._room: Room | None = None
         self.oom_before = watch.oom_kills()
-        self._filtered, self._note = own  # what confine says of it
 
     def send(self, frame: wire.Frame) -> None:
         self.to_host.push(wire.encode(frame))
@@ -115,8 +130,8 @@ class Run:
 
     def warmed(self, failed: list[str]) -> None:
         """Sends ready, with the names of what could not be imported ahead."""
-        if not self.warm:
-            self.warm = True
+        if not self.ready:
+            self.ready = self.warm = True
             ready: wire.Frame = {"type": "ready", "protocol": wire.PROTOCOL, "seccomp": self._filtered}
             if self._note:
                 ready["note"] = self._note
@@ -136,7 +151,9 @@ class Run:
             self.quiet = self.to_host.size
 
     def bound(self, options: wire.Frame) -> None:
-        """Takes the bounds of Watch from options."""
+        """Takes the bounds of files and of Watch from options."""
+        limit = options.get("maxArtifactBytes")
+        self.file_limit = limit if isinstance(limit, int) and limit > 0 else 0
         bounds = options.get("watch") or {}
         self.watch = (bounds.get("memoryBytes", 0), bounds.get("processes", 0))
 
@@ -144,7 +161,10 @@ class Run:
         """Ends the child and all that it started, if there is a reason; the first one counts."""
         if reason and self.status is None and not self.killed:
             self.killed, self.because = reason, because
-            kill_all(self.child)
+            if self.sandbox:
+                self.sandbox.kill()
+            else:
+                kill_all(self.child)
 
 
 def kill_all(child: int, collected: bool = False, by: int = signal.SIGKILL) -> None:

@@ -26,7 +26,7 @@ _OOM_FILES = (
 def oom_kills() -> int:
     """Processes of this cgroup that the kernel killed when memory ended, as seen from inside."""
     for path in _OOM_FILES:
-        for line in _read(path).splitlines():
+        for line in read(path).splitlines():
             name, _, value = line.partition(" ")
             if name == "oom_kill" and value.isdigit():
                 return int(value)
@@ -35,7 +35,7 @@ def oom_kills() -> int:
 
 def mapped() -> int:
     """Bytes of address space that this process has mapped."""
-    pages = _read("/proc/self/statm").partition(" ")[0]
+    pages = read("/proc/self/statm").partition(" ")[0]
     return int(pages or 0) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -47,12 +47,12 @@ class Watch:
 
     def __init__(self, memory: int, processes: int, session: int | None) -> None:
         self._memory, self._processes, self._session = memory, processes, session
-        self._mounts = tmpfs_mounts(_read("/proc/self/mountinfo")) if session is None else []
-        self._floor = floor(memory, _fields(_read("/proc/meminfo")))
+        self._mounts = tmpfs_mounts(read("/proc/self/mountinfo")) if session is None else []
+        self._floor = floor(memory, _fields(read("/proc/meminfo")))
 
     def exceeded(self) -> tuple[str, str]:
         """The bound that is passed, "memory", "processes" or "", and what else is to be said."""
-        if self._memory and 1024 * _fields(_read("/proc/meminfo")).get("MemAvailable", 1 << 60) < self._floor:
+        if self._memory and 1024 * _fields(read("/proc/meminfo")).get("MemAvailable", 1 << 60) < self._floor:
             return "memory", f"the machine had less than {self._floor >> 20} MiB of memory left"
         threads = used = 0
         members = self._members()
@@ -60,7 +60,7 @@ class Watch:
         if len(members) > bound:  # before any is looked at: a fork bomb is faster than that
             return "processes", ""
         for pid in members:
-            fields = _fields(_read(f"/proc/{pid}/status"))
+            fields = _fields(read(f"/proc/{pid}/status"))
             threads += fields.get("Threads", 0)
             used += _resident(fields)
             if threads > bound:
@@ -73,13 +73,13 @@ class Watch:
 
     def _counted_once(self, members: list[str], filed: int) -> int:
         """Bytes in use, with what processes share with each other or with a file of tmpfs counted once."""
-        used = sum(map(_share, members)) + filed
+        used = _shares(members) + filed
         if not filed or used <= self._memory:
             return used
         mapped, budget = 0, SMAPS_MAX
         for pid in members:
-            if budget > 0 and _fields(_read(f"/proc/{pid}/status")).get("RssShmem", 0) >= 1024:
-                text = _read(f"/proc/{pid}/smaps", budget)
+            if budget > 0 and _fields(read(f"/proc/{pid}/status")).get("RssShmem", 0) >= 1024:
+                text = read(f"/proc/{pid}/smaps", budget)
                 budget -= len(text)
                 mapped += _mapped_from(text, self._mounts)
         return used - min(mapped, filed)
@@ -91,12 +91,29 @@ class Watch:
         return [pid for pid in pids if _session(pid) == self._session]
 
 
-def _share(pid: str) -> int:
-    """Bytes of one process, pages that it shares with others (after a fork, say) counted in parts."""
-    fields = _fields(_read(f"/proc/{pid}/smaps_rollup"))
-    if "Pss_Anon" not in fields:
-        return _resident(_fields(_read(f"/proc/{pid}/status")))
-    return 1024 * sum(fields.get(name, 0) for name in _SHARES)
+def used_by(pid: int) -> int:
+    """Bytes of one process in memory or swap, without files."""
+    return _resident(_fields(read(f"/proc/{pid}/status")))
+
+
+def _shares(members: list[str]) -> int:
+    """Bytes of processes, with pages that they share (after a fork, say) counted once.
+
+    Of those whose memory is closed, the copies of a sandbox, what they may share with another is
+    taken for shared, and counts with the other.
+    """
+    used, shared, closed = 0, 0, []
+    for pid in members:
+        fields = _fields(read(f"/proc/{pid}/smaps_rollup"))
+        if "Pss_Anon" in fields:
+            used += 1024 * sum(fields.get(name, 0) for name in _SHARES)
+            shared = max(shared, 1024 * fields.get("Shared_Dirty", 0))
+        else:
+            closed.append(_resident(_fields(read(f"/proc/{pid}/status"))))
+    if not closed:
+        return used
+    once = min(shared, max(closed))  # of which used has one part of len(closed) + 1 or fewer
+    return used + once * len(closed) // (len(closed) + 1) + sum(max(0, size - shared) for size in closed)
 
 
 def _resident(status: dict[str, int]) -> int:
@@ -147,7 +164,7 @@ def _mapped_from(smaps: str, mounts: list[str]) -> int:
 
 
 def _session(pid: str) -> int:
-    after_name = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    after_name = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return int(after_name[3]) if len(after_name) > 3 else -1
 
 
@@ -161,7 +178,7 @@ def _fields(text: str) -> dict[str, int]:
     return fields
 
 
-def _read(path: str, limit: int = 1 << 30) -> str:
+def read(path: str, limit: int = 1 << 30) -> str:
     """Up to limit bytes of a file. open takes three times as long, for each process and look."""
     parts = []
     try:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from guest.light_typing import Any
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 MAX_FRAME = 16 << 20  # bytes of one frame, line end included, each way
 HIGH_WATER = 1 << 20  # bytes waiting for the host above which nothing more is read from the child
@@ -27,6 +27,14 @@ EXIT_PROTOCOL = 65  # the host sent a frame that this guest doesn't take
 EXIT_HOST_GONE = 66  # stdin ended, or stdout was closed
 EXIT_SILENT = 67  # nothing was heard from the host for SILENCE
 EXIT_INTERNAL = 70  # the supervisor failed, or the child died before there was anything to run
+
+WAKE = 42  # the real-time signal that has a spare take over
+
+# Libraries whose threads a fork doesn't have, and which wait for them forever.
+UNFIT = (
+    "polars", "torch", "jax", "tensorflow", "grpc", "ray", "tokenizers", "duckdb", "sklearn",
+    "xgboost", "lightgbm", "faiss", "cv2", "numba", "pyspark", "datafusion", "lance",
+)  # fmt: skip
 
 USER_FILE = "<run_python>"  # the file name under which the code is compiled
 SITES = ("site-packages", "dist-packages")  # the ends of the image's own folders of packages
@@ -112,7 +120,7 @@ class Outbox:
         self.size = 0
         self._queue: deque[memoryview] = deque()
 
-    def push(self, line: bytes) -> None:
+    def push(self, line: bytes | memoryview) -> None:
         self._queue.append(memoryview(line))
         self.size += len(line)
 
@@ -128,6 +136,13 @@ class Outbox:
                 n -= len(self._queue.popleft())
             if n:
                 self._queue[0] = self._queue[0][n:]
+
+    def forget(self) -> None:
+        """Drops what hasn't been begun, so that the next line stands by itself."""
+        begun = self._queue[0] if self._queue and len(self._queue[0]) < len(self._queue[0].obj) else None
+        self.clear()
+        if begun:
+            self.push(begun)
 
     def clear(self) -> None:
         self._queue.clear()

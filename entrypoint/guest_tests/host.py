@@ -194,7 +194,7 @@ class Ran:
         self.frames = frames
         self.done = frames[-1]
         self.ok: bool = self.done["ok"]
-        self.wait: Frame = self.done["wait"]
+        self.wait: Frame = self.done.get("wait", {})
         self.error: Frame = self.done.get("error", {})
         self.stdout, self.stderr = (
             "".join(f["text"] for f in frames if f["type"] == "output" and f["stream"] == stream)

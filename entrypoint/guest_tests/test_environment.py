@@ -58,8 +58,8 @@ class Environment(InFolder):
             self.module(name, "import os\nos.write(2, b'imported')")
         self.module("a")
         (self.folder / "a.pth").write_text("import os; os.write(2, b'imported')\n", encoding="utf-8")
-        loop = "            while not"
-        told = (loop, f"            print(sys.path, file=sys.stderr)\n{loop}")
+        loop = "        try:\n            while True:\n"
+        told = (loop, f"        print(sys.path, file=sys.stderr)\n{loop}")
         for ahead in ([], ["a"]):
             with Guest({"loop": told}, order=self.order(*ahead)) as guest:
                 guest.execute("import a, sys\nprint(a.__file__.rpartition('/')[0] in sys.path)")

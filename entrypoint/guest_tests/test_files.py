@@ -17,7 +17,7 @@ def changed(directory: str) -> dict[str, tuple[str, str]]:
 
 
 def piece(name: str, data: bytes) -> Frame:
-    return {"type": "file", "name": name, "data": base64.b64encode(data).decode()}
+    return {"type": "file", "id": "run-1", "name": name, "data": base64.b64encode(data).decode()}
 
 
 @unittest.skipIf(
@@ -42,13 +42,33 @@ class Files(unittest.TestCase):
             self.assertEqual(Path(f"{base}/in/big.bin").read_bytes(), big)
             self.assertEqual(Path(f"{base}/in/empty").stat().st_mode & 0o777, 0o644)
 
+    def test_a_link_is_replaced(self) -> None:
+        with tempfile.TemporaryDirectory() as base:
+            os.symlink(f"{base}/target", f"{base}/a")
+            with Guest(changed(base)) as guest:
+                guest.send(piece("a", b"x"))
+                guest.execute("pass")
+                guest.until("done")
+            self.assertEqual(os.listdir(base), ["a"])
+            self.assertEqual(Path(f"{base}/a").read_bytes(), b"x")
+
+    def test_files_of_a_run_that_does_not_come(self) -> None:
+        with tempfile.TemporaryDirectory() as base, Guest(changed(f"{base}/in")) as guest:
+            for name in ("a", "b"):
+                guest.send({**piece(name, b"old"), "id": "run-0"})
+            guest.send(piece("a", b"new"))
+            guest.execute("pass")
+            guest.until("done")
+            self.assertEqual(os.listdir(f"{base}/in"), ["a"])
+            self.assertEqual(Path(f"{base}/in/a").read_bytes(), b"new")
+
     def test_files_that_cannot_be_written(self) -> None:
         with tempfile.TemporaryDirectory() as base:
-            os.symlink("/etc/hostname", f"{base}/link")
-            for name in ("link", "../a", "", ".", "..", "a/b", "a\0b"):
+            os.mkdir(f"{base}/folder")
+            for name in ("folder", "../a", "", ".", "..", "a/b", "a\0b"):
                 with self.subTest(name), Guest(changed(base)) as guest:
                     guest.until("ready")
                     guest.send(piece(name, b"x"))
                     self.assertEqual(guest.status(), 70)
                     self.assertIn("can't be written", guest.errors())
-            self.assertEqual(os.listdir(base), ["link"])
+            self.assertEqual(os.listdir(base), ["folder"])

@@ -179,7 +179,7 @@ class Watching(unittest.TestCase):
         bounded = watch.Watch(0, 20, None)
         with (
             unittest.mock.patch.object(watch.Watch, "_members", return_value=[str(n) for n in range(21)]),
-            unittest.mock.patch.object(watch, "_read", side_effect=AssertionError("it takes too long")),
+            unittest.mock.patch.object(watch, "read", side_effect=AssertionError("it takes too long")),
         ):
             self.assertEqual(bounded.exceeded(), ("processes", ""))
 
@@ -257,10 +257,25 @@ class Watching(unittest.TestCase):
                     self.subTest(swap=swap, huge=huge, rollup=told[1] != ""),
                     unittest.mock.patch.object(watch.Watch, "_members", return_value=["7"]),
                     unittest.mock.patch.object(
-                        watch, "_read", side_effect=lambda path, files=files: files.get(path, "")
+                        watch, "read", side_effect=lambda path, files=files: files.get(path, "")
                     ),
                 ):
                     self.assertEqual(watch.Watch(MIB, 0, 7).exceeded(), (want, ""))
+
+    def test_copies_whose_memory_is_closed_count_once(self) -> None:
+        """Process 7 has 900 KiB, of which two copies with closed memory share 600 with it."""
+        for size, want in ((600, ""), (800, "memory")):
+            files = {f"/proc/{pid}/status": f"Threads:\t1\nRssAnon:\t{size} kB\n" for pid in (8, 9)}
+            files["/proc/7/status"] = "Threads:\t1\nRssAnon:\t900 kB\n"
+            files["/proc/7/smaps_rollup"] = "Pss_Anon: 500 kB\nShared_Dirty: 600 kB\n"
+            with (
+                self.subTest(size=size),
+                unittest.mock.patch.object(watch.Watch, "_members", return_value=["7", "8", "9"]),
+                unittest.mock.patch.object(
+                    watch, "read", side_effect=lambda path, files=files: files.get(path, "")
+                ),
+            ):
+                self.assertEqual(watch.Watch(MIB, 0, 7).exceeded(), (want, ""))
 
     def test_floor(self) -> None:
         for total, available, memory, want in (

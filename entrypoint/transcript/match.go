@@ -96,8 +96,8 @@ func Text(pattern, got string) bool {
 
 // samples are values for fields whose value a transcript leaves open.
 var samples = map[string]any{
-	"durationMs": 1.5,
-	"options":    map[string]any{}, "providers": []any{},
+	"durationMs": 1.5, "modified": 1.5,
+	"options": map[string]any{}, "providers": []any{},
 	"bytes": 1 << 20,
 }
 

@@ -49,6 +49,7 @@ type File struct {
 // Text.
 type Result struct {
 	Status    string  `json:"status"`
+	Sandbox   *string `json:"sandbox"` // what became of the variables, where they are kept
 	ExitCode  *int    `json:"exitCode"`
 	Signal    *int    `json:"signal"`
 	Stdout    *string `json:"stdout"`

@@ -1,0 +1,49 @@
+package output
+
+import (
+	"fmt"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// Sandbox says what became of the sandbox that a call ran in.
+type Sandbox struct {
+	ID     string        `json:"id"`
+	Call   int           `json:"call"`             // runs of code in it, this one included
+	State  sandbox.State `json:"state"`            // of the variables: kept, before or lost
+	New    bool          `json:"new,omitempty"`    // this call has begun it
+	Reason string        `json:"reason,omitempty"` // of before and lost
+
+	// NoWayBack says why a bad call would end it; empty where the variables of before would be kept.
+	NoWayBack string `json:"noWayBack,omitempty"`
+	Before    string `json:"before,omitempty"` // why this sandbox replaces another one
+
+	Shared bool `json:"-"` // calls that name none have another one when it has ended
+}
+
+// line tells a model of it.
+func (s *Sandbox) line() string {
+	var line string
+	switch {
+	case s.State == sandbox.StateLost:
+		next := `start again with "new"`
+		if s.Shared {
+			next = "the next call begins another one"
+		}
+		return fmt.Sprintf("sandbox %s has ended: %s; %s", s.ID, s.Reason, next)
+	case s.State == sandbox.StateBefore:
+		line = fmt.Sprintf("sandbox %s: variables as before this call; files as the code left them; "+
+			"threads of earlier calls are gone", s.ID)
+	case s.New:
+		line = fmt.Sprintf("sandbox %s: new", s.ID)
+	default:
+		line = fmt.Sprintf("sandbox %s, call %d", s.ID, s.Call)
+	}
+	if s.NoWayBack != "" {
+		line += "; no way back from here: " + s.NoWayBack
+	}
+	if s.Before != "" {
+		line += "; " + s.Before
+	}
+	return line
+}

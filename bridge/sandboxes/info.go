@@ -1,0 +1,254 @@
+package sandboxes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// Info is what a caller is told of a sandbox.
+type Info struct {
+	ID          string
+	Settings    Settings
+	Environment *sandbox.Environment // nil for none
+	Limits      runtime.Limits
+	Paused      bool
+	Busy        bool // a call is under way
+	Calls       int  // runs of code
+	Created     time.Time
+	Used        time.Time // last
+
+	// DeletedAt is when a paused one ends that has an AutoDelete; otherwise it is zero.
+	DeletedAt time.Time
+}
+
+// info describes a sandbox. It is called with mu held.
+func (b *record) info() Info {
+	i := Info{ID: b.id, Settings: b.settings, Environment: b.env, Limits: b.registry.cfg.Limits,
+		Paused: b.paused, Busy: b.busy, Calls: b.calls, Created: b.created, Used: b.used}
+	i.Settings.Metadata = maps.Clone(b.settings.Metadata)
+	if e := b.env; e != nil {
+		if e.Limits.Memory > 0 {
+			i.Limits.Memory = e.Limits.Memory
+		}
+		if e.Limits.CPUs > 0 {
+			i.Limits.CPUs = e.Limits.CPUs
+		}
+	}
+	if b.paused && b.settings.AutoDelete > 0 {
+		i.DeletedAt = b.since.Add(b.settings.AutoDelete)
+	}
+	return i
+}
+
+// list describes the sandboxes of an owner, the last used first. It is called with mu held.
+func (r *Registry) list(owner string) []Info {
+	var all []Info
+	for _, b := range slices.Backward(r.of(owner)) {
+		if b.guest != nil {
+			all = append(all, b.info())
+		}
+	}
+	return all
+}
+
+// All describes the sandboxes of all owners, the last used first.
+func (r *Registry) All() []Info {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []Info
+	for _, b := range r.live {
+		if b.guest != nil {
+			all = append(all, b.info())
+		}
+	}
+	slices.SortFunc(all, func(a, b Info) int { return b.Used.Compare(a.Used) })
+	return all
+}
+
+// Owner returns whose a sandbox is.
+func (r *Registry) Owner(id string) (owner string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, ok := r.live[id]
+	if !ok {
+		return "", false
+	}
+	return b.owner, true
+}
+
+// List describes the sandboxes of an owner, the last used first.
+func (r *Registry) List(owner string) []Info {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.list(owner)
+}
+
+// Info describes a sandbox. The error is a *GoneError.
+func (r *Registry) Info(owner, id string) (Info, error) {
+	return r.change(owner, id, func(*record) error { return nil })
+}
+
+// Update changes the settings of a sandbox by change. The error is a *GoneError.
+func (r *Registry) Update(owner, id string, change func(*Settings)) (Info, error) {
+	return r.change(owner, id, func(b *record) error {
+		change(&b.settings)
+		b.schedule()
+		return nil
+	})
+}
+
+// Pause has a sandbox wait until its next call, or Resume, without ending for want of use. The
+// error is a *GoneError, or an *InUseError if a call is under way.
+func (r *Registry) Pause(owner, id string) (Info, error) {
+	return r.change(owner, id, func(b *record) error {
+		if b.busy {
+			return &InUseError{ID: id}
+		}
+		b.pause()
+		b.schedule()
+		return nil
+	})
+}
+
+// Resume ends a pause, if there is one. The error is a *GoneError.
+func (r *Registry) Resume(owner, id string) (Info, error) {
+	return r.change(owner, id, func(b *record) error {
+		b.resume()
+		b.schedule()
+		return nil
+	})
+}
+
+// change changes a sandbox by do, and describes it then.
+func (r *Registry) change(owner, id string, do func(*record) error) (Info, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, err := r.find(owner, id)
+	if err == nil {
+		err = do(b)
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	return b.info(), nil
+}
+
+// End ends a sandbox, with the call under way in it and those that wait. It reports whether there
+// was one.
+func (r *Registry) End(owner, id, reason string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, err := r.find(owner, id)
+	if err != nil {
+		return false
+	}
+	b.end(reason)
+	return true
+}
+
+// A GoneError says that a caller has no sandbox of an id.
+type GoneError struct {
+	ID     string
+	Reason string // why it has ended; empty when there was none of the caller's, as far as is known
+	Live   []Info // the caller's sandboxes, the last used first
+}
+
+// maxEcho bounds how much of an id that a caller made up an error repeats.
+const maxEcho = 20
+
+func (e *GoneError) Error() string {
+	if e.Reason != "" {
+		return fmt.Sprintf("sandbox %q has ended: %s", e.ID, e.Reason)
+	}
+	return fmt.Sprintf("you have no sandbox %.*q: none outlives the bridge, nor, over stdio, the connection that it "+
+		"was begun on", maxEcho, e.ID)
+}
+
+// Others names the caller's sandboxes, and how to tell them apart.
+func (e *GoneError) Others() string {
+	if len(e.Live) == 0 {
+		return "you have no live sandboxes"
+	}
+	var all []string
+	for _, i := range e.Live {
+		name := ""
+		if i.Settings.Name != "" {
+			name = fmt.Sprintf(" %q", i.Settings.Name)
+		}
+		all = append(all, fmt.Sprintf("%s%s (call %d, %s)", i.ID, name, i.Calls, ago(time.Since(i.Used))))
+	}
+	return "your live sandboxes: " + strings.Join(all, ", ")
+}
+
+// A BusyError says that too many calls wait for a sandbox.
+type BusyError struct {
+	ID      string
+	Waiting int
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("sandbox %s is busy: %d calls wait for it, which is the limit", e.ID, e.Waiting)
+}
+
+// An InUseError says that a sandbox can't be paused while a call is under way in it.
+type InUseError struct{ ID string }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("sandbox %s is in a conflicting state: a call is under way in it", e.ID)
+}
+
+// A FullError says that no sandbox can be begun.
+type FullError struct {
+	Own, Most int // how many the caller has, and how many all callers may have
+	closed    bool
+}
+
+func (e *FullError) Error() string {
+	switch {
+	case e.closed:
+		return "no sandbox can be begun: the bridge is ending"
+	case e.Own >= PerOwner:
+		return fmt.Sprintf("you have %s, which is the limit, and calls are under way in all of them",
+			plural(e.Own, "sandbox"))
+	case e.Own > 0:
+		return fmt.Sprintf("there are %s, which is the limit, and calls are under way in yours",
+			plural(e.Most, "sandbox"))
+	}
+	return fmt.Sprintf("there are %s of other callers, which is the limit", plural(e.Most, "sandbox"))
+}
+
+// plural returns a number of things.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "x") {
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// ago returns how long ago something was, in a few letters.
+func ago(d time.Duration) string {
+	if d < time.Second {
+		return "just now"
+	}
+	return age(d) + " ago"
+}
+
+// age returns a duration in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	}
+	return fmt.Sprintf("%d h", int(d.Hours()))
+}

@@ -1,0 +1,330 @@
+// Package sandboxes keeps the sandboxes of all callers: guests that are lent to one call after the
+// other. It knows whose each one is, in which order calls use it, when it ends and why it has
+// ended. It knows nothing of what a call does.
+//
+// An id is no authority: a sandbox of another caller doesn't exist for this one. An id that was
+// given out is never given out again.
+package sandboxes
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// Bounds that no setting changes.
+const (
+	PerOwner = 8 // sandboxes of one caller
+	maxWait  = 8 // calls that wait for one sandbox
+
+	maxTombstones = 1000 // ended sandboxes whose reason is known
+	tombstoneAge  = 24 * time.Hour
+)
+
+// A Guest is the interpreter and the files of a sandbox; *sandbox.Kept is one.
+type Guest interface {
+	Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error)
+	Undo(ctx context.Context) (sandbox.KeptState, error)
+	Exec(ctx context.Context, c sandbox.Command) (sandbox.Output, error)
+	ReadFile(ctx context.Context, path string, limit int64) ([]byte, error)
+	WriteFile(ctx context.Context, path string, data []byte) error
+	ListFiles(ctx context.Context, path string) (files []sandbox.File, more bool, err error)
+	ZipDir(ctx context.Context, path string, limit int64, w io.Writer) error
+
+	// Done is closed when the guest has ended by itself or by Close; Ended says why.
+	Done() <-chan struct{}
+	Ended() (reason string, ok bool)
+	Close() error
+}
+
+// Config is what a Registry is made from. All fields are required.
+type Config struct {
+	Keep func(ctx context.Context, r sandbox.KeepRequest) (Guest, error)
+
+	Idle   time.Duration // without a call, after which a sandbox ends
+	MaxAge time.Duration // after which it ends
+	Most   int           // alive at a time, of all callers
+
+	// LongestCall is how much older than MaxAge a sandbox may become, since no call is interrupted.
+	LongestCall time.Duration
+
+	Limits runtime.Limits // of a sandbox without an environment
+}
+
+// Registry holds the sandboxes. It is safe for concurrent use.
+type Registry struct {
+	cfg Config
+
+	mu       sync.Mutex
+	closed   bool
+	ids      ids
+	live     map[string]*record // by id
+	shared   map[string]string  // by session: the id of the sandbox of its calls that name none
+	tombs    map[string]tombstone
+	tombList []string       // their ids, in the order in which they ended
+	work     sync.WaitGroup // guests that are being made or ended, and those that watch them
+}
+
+// tombstone is what is known of a sandbox that has ended.
+type tombstone struct {
+	owner, reason string
+	at            time.Time
+}
+
+// New returns an empty Registry.
+func New(cfg Config) *Registry {
+	return &Registry{cfg: cfg, ids: newIDs(), live: map[string]*record{}, shared: map[string]string{},
+		tombs: map[string]tombstone{}}
+}
+
+// Limits returns those of a sandbox without an environment.
+func (r *Registry) Limits() runtime.Limits { return r.cfg.Limits }
+
+// Close ends all sandboxes, and waits until they have ended.
+func (r *Registry) Close() {
+	r.mu.Lock()
+	r.closed = true
+	for _, b := range r.live {
+		b.end("the bridge has ended")
+	}
+	r.mu.Unlock()
+	r.work.Wait()
+}
+
+// Settings are what a caller chooses of a sandbox.
+type Settings struct {
+	Name      string
+	Metadata  map[string]string
+	Variables map[string]string // of its environment
+	Running   bool              // its processes run on between calls
+	Principal string            // as in sandbox.Request, of all calls
+
+	Timeout    time.Duration // of the time that it isn't paused, after which it ends; 0 for none
+	AutoDelete time.Duration // of one pause, after which it ends; 0 for none
+}
+
+// Begin reserves a place for a sandbox and returns the first Call in it, which makes the guest. If
+// the caller has as many as it may have, or all callers together have, the one of this caller that
+// was not used for the longest time ends once there is the guest. The error is a *FullError, which
+// the Call's methods may also return, where all others have come into use meanwhile.
+func (r *Registry) Begin(owner string, s Settings) (*Call, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begin(owner, s)
+}
+
+// begin does what Begin does, with mu held.
+func (r *Registry) begin(owner string, s Settings) (*Call, error) {
+	if r.closed {
+		return nil, &FullError{closed: true}
+	}
+	own, bound := r.crowded(owner)
+	if bound != "" {
+		idle := 0 // that no other new one will take the place of
+		for _, b := range r.of(owner) {
+			switch {
+			case b.replaces:
+				idle--
+			case !b.busy:
+				idle++
+			}
+		}
+		if idle <= 0 {
+			return nil, &FullError{Own: own, Most: r.cfg.Most}
+		}
+	}
+	now := time.Now()
+	b := &record{registry: r, id: r.ids.next(), owner: owner, settings: s, created: now, used: now, since: now,
+		busy: true, replaces: bound != ""}
+	r.live[b.id] = b
+	return &Call{record: b}, nil
+}
+
+// crowded returns how many sandboxes an owner has, and what bound doesn't let it have one more.
+// Those that are to replace others aren't counted.
+func (r *Registry) crowded(owner string) (own int, bound string) {
+	all := 0
+	for _, b := range r.live {
+		if b.replaces {
+			continue
+		}
+		all++
+		if b.owner == owner {
+			own++
+		}
+	}
+	switch {
+	case own >= PerOwner:
+		bound = plural(PerOwner, "sandbox") + " of a caller"
+	case all >= r.cfg.Most:
+		bound = plural(r.cfg.Most, "sandbox") + " in all"
+	}
+	return own, bound
+}
+
+// replace ends a sandbox for b, which has come to life in its place, if there is no room for both.
+func (r *Registry) replace(b *record) error {
+	own, bound := r.crowded(b.owner)
+	b.replaces = false
+	if bound == "" {
+		return nil
+	}
+	for _, other := range r.of(b.owner) {
+		if !other.busy {
+			other.end("another one was begun, and no more than " + bound + " are kept")
+			return nil
+		}
+	}
+	b.replaces = true
+	return &FullError{Own: own, Most: r.cfg.Most}
+}
+
+// of returns the sandboxes of an owner, the longest unused first. It is called with mu held.
+func (r *Registry) of(owner string) (own []*record) {
+	for _, b := range r.live {
+		if b.owner == owner {
+			own = append(own, b)
+		}
+	}
+	slices.SortFunc(own, func(a, b *record) int {
+		if c := a.used.Compare(b.used); c != 0 {
+			return c
+		}
+		return a.created.Compare(b.created)
+	})
+	return own
+}
+
+// find returns a sandbox of an owner, or a *GoneError. It is called with mu held.
+func (r *Registry) find(owner, id string) (*record, error) {
+	if b := r.live[id]; b != nil && b.owner == owner {
+		return b, nil
+	}
+	gone := &GoneError{ID: id, Live: r.list(owner)}
+	if t, ok := r.tombs[id]; ok && t.owner == owner && time.Since(t.at) < tombstoneAge {
+		gone.Reason = t.reason
+	}
+	return nil, gone
+}
+
+// bury notes why a sandbox has ended. Where that would be too many notes, the oldest one goes of
+// the owner that has the most. It is called with mu held.
+func (r *Registry) bury(b *record, reason string) {
+	for len(r.tombList) > 0 && time.Since(r.tombs[r.tombList[0]].at) >= tombstoneAge {
+		r.forget(0)
+	}
+	if len(r.tombList) >= maxTombstones {
+		has := map[string]int{b.owner: 1}
+		for _, t := range r.tombs {
+			has[t.owner]++
+		}
+		oldest := 0
+		for i, id := range r.tombList {
+			if has[r.tombs[id].owner] > has[r.tombs[r.tombList[oldest]].owner] {
+				oldest = i
+			}
+		}
+		r.forget(oldest)
+	}
+	r.tombs[b.id] = tombstone{b.owner, reason, time.Now()}
+	r.tombList = append(r.tombList, b.id)
+}
+
+// forget drops a tombstone.
+func (r *Registry) forget(at int) {
+	delete(r.tombs, r.tombList[at])
+	r.tombList = slices.Delete(r.tombList, at, at+1)
+}
+
+// Enter returns a Call in a sandbox once the calls that came before it are over. It calls queued,
+// which may be nil, as soon as the call has its place among them. The error is a *GoneError, a
+// *BusyError or the cause of ctx's end.
+func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (*Call, error) {
+	return r.enter(ctx, queued, func() (*record, *Call, error) {
+		b, err := r.find(owner, id)
+		return b, nil, err
+	})
+}
+
+// Shared returns a Call in the sandbox of a session's calls that name none. It begins one of the
+// owner's, with the settings, if there is none; Call.Before says what became of the one before it.
+func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings, queued func()) (*Call, error) {
+	c, err := r.enter(ctx, queued, func() (*record, *Call, error) {
+		id := r.shared[session]
+		if b := r.live[id]; b != nil {
+			return b, nil, nil
+		}
+		c, err := r.begin(owner, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t, ok := r.tombs[id]; ok && t.owner == owner {
+			c.Before = "sandbox " + id + " has ended: " + t.reason
+		}
+		r.shared[session] = c.ID()
+		return nil, c, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Shared = true
+	return c, nil
+}
+
+// enter gets in line for the sandbox that choose returns, unless it returns a Call. choose is
+// called with mu held.
+func (r *Registry) enter(ctx context.Context, queued func(), choose func() (*record, *Call, error)) (*Call, error) {
+	if queued == nil {
+		queued = func() {}
+	}
+	began := time.Now()
+	r.mu.Lock()
+	b, c, err := choose()
+	var w *waiter
+	if b != nil {
+		w, err = b.queue()
+	}
+	r.mu.Unlock()
+	queued()
+	if c != nil || err != nil {
+		return c, err
+	}
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !b.leaveQueue(w) { // its turn came just now
+			b.next()
+		}
+		return nil, context.Cause(ctx)
+	}
+	if w.gone != nil {
+		return nil, w.gone
+	}
+	return &Call{record: b, Waited: time.Since(began)}, nil
+}
+
+// EndAll ends the sandboxes of an owner that is gone.
+func (r *Registry) EndAll(owner string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.of(owner) {
+		b.end("its caller is gone")
+	}
+}
+
+// EndShared ends the sandbox that the calls of a session shared.
+func (r *Registry) EndShared(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b := r.live[r.shared[session]]; b != nil {
+		b.end("its session is over")
+	}
+	delete(r.shared, session)
+}

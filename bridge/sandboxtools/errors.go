@@ -1,0 +1,65 @@
+package sandboxtools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/args"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// Codes of errors, for the record.
+const (
+	codeInvalid     = "invalid"
+	codeNotFound    = "not_found"
+	codeConflict    = "conflict"
+	codeBusy        = "busy"
+	codeQuota       = "quota"
+	codeCancelled   = "cancelled"
+	codeStopped     = "stopped"
+	codeUnavailable = "unavailable"
+)
+
+// told returns what the caller reads of an error, with one next step, and its code.
+func told(ctx context.Context, err error) (said, code string) {
+	var gone *sandboxes.GoneError
+	var file *sandbox.FileError
+	switch {
+	case errors.As(err, new(args.Error)):
+		return "Invalid request: " + err.Error(), codeInvalid
+	case errors.As(err, &gone):
+		return fmt.Sprintf("Not found: %v. Use sandbox_list to see ids or sandbox_create for a new one; %s", gone,
+			gone.Others()), codeNotFound
+	case errors.As(err, &file):
+		return fileTold(file)
+	case errors.Is(err, sandbox.ErrNoUndo):
+		return err.Error() + ": there was none since, or no way back was kept. Set the variables by run_python",
+			codeConflict
+	case errors.As(err, new(*sandboxes.InUseError)):
+		return err.Error() + ". Re-check with sandbox_info", codeConflict
+	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandbox.QueueError)):
+		return err.Error() + ". Retry after a short backoff", codeBusy
+	case errors.As(err, new(*sandboxes.FullError)):
+		return "Sandbox quota reached: " + err.Error() + ". Kill one by sandbox_kill, or retry later", codeQuota
+	case ctx.Err() != nil:
+		return "the call was cancelled", codeCancelled
+	}
+	return text.Hinted(err), codeUnavailable
+}
+
+// fileTold does that for an operation on a file.
+func fileTold(e *sandbox.FileError) (said, code string) {
+	next := map[string]string{
+		"not_found":       "Use sandbox_files_list to see what is there",
+		"not_a_file":      "Use sandbox_files_list for a directory",
+		"not_a_directory": "Use sandbox_files_read for a file",
+		"too_large": "Use sandbox_exec with head -c or sed for a part of it, or sandbox_files_download_dir for " +
+			"its directory",
+		"denied": "Use a path below /workspace or /tmp",
+		"failed": "It may be safe to retry",
+	}[e.Code]
+	return text.Safe(e.Error()) + ". " + next, e.Code
+}

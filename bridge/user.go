@@ -1,0 +1,131 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxtools"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// The methods by which the bridge's own user works on sandboxes from another process.
+const (
+	UserList    = "sandboxes"      // returns all, as a list of UserSandbox
+	UserCall    = "sandboxes/call" // takes a UserTool, returns a CallToolResult
+	UserPrinted = "sandboxes/out"  // tells of output meanwhile: a sandbox.Chunk
+)
+
+// UserTool is a call of one of the tools of sandboxes.
+type UserTool struct {
+	Tool      string          `json:"tool"`
+	Sandbox   string          `json:"sandbox"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// UserSandbox is a sandbox as the bridge's own user sees it.
+type UserSandbox struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name,omitempty"`
+	Status   string            `json:"status"` // running a call, paused, or active
+	Template string            `json:"template"`
+	Calls    int               `json:"calls"`
+	Created  time.Time         `json:"created"`
+	Used     time.Time         `json:"used"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+const (
+	userClient   = "mcp-bridge sandbox" // in the record
+	userMessage  = 32 << 20             // bytes of one message: a file in base64
+	userRequests = 8
+	userGrace    = time.Second
+)
+
+// ServeUser answers the bridge's own user over the connections of l, which is closed when ctx has
+// ended. Who can connect may use all sandboxes. It returns when all calls have ended.
+func (b *Bridge) ServeUser(ctx context.Context, l net.Listener) {
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return // it is closed, or can't be used any more
+		}
+		conns.Go(func() {
+			defer conn.Close()
+			hangUp := context.AfterFunc(ctx, func() { conn.Close() })
+			defer hangUp()
+			b.serveUser(ctx, conn)
+		})
+	}
+}
+
+func (b *Bridge) serveUser(ctx context.Context, conn net.Conn) {
+	lines := jsonrpc.NewLines(conn, 0, nil)
+	var rpc *jsonrpc.Conn
+	rpc = jsonrpc.NewConn(ctx, lines, jsonrpc.Options{
+		MaxRequests: userRequests,
+		Accept: func(r *jsonrpc.Request) jsonrpc.Handler {
+			return func(ctx context.Context) (any, error) { return b.answerUser(ctx, rpc, r) }
+		},
+		Panicked: func(_ *jsonrpc.Request, value any, stack []byte) error {
+			b.cfg.Log.Error("a request of the user has panicked", "panic", fmt.Sprint(value), "stack", string(stack))
+			return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprintf("the bridge has failed: %v", value)}
+		},
+	})
+	_ = rpc.Serve(jsonrpc.NewReader(conn, userMessage), lines, userGrace) // the other side is gone
+}
+
+// answerUser answers one request.
+func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.Request) (any, error) {
+	switch r.Method {
+	case UserList:
+		return b.userSandboxes(), nil
+	case UserCall:
+		var t UserTool
+		if err := json.Unmarshal(r.Params, &t); err != nil || !slices.Contains(sandboxtools.Names(), t.Tool) {
+			return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "there is no such tool"}
+		}
+		owner, ok := b.cfg.Sandboxes.Owner(t.Sandbox)
+		if !ok {
+			return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("there is no sandbox %.20q", t.Sandbox)}
+		}
+		res, afterwards := b.inside(ctx, t.Tool, t.Arguments, request{}, userClient, sandboxtools.Caller{
+			Owner: owner, Output: b.kept.Of(Local), Wait: func(context.Context) error { return nil }, Pass: func() {},
+			Progress: func(string) {}, MostRead: sandbox.MaxReadFile,
+			Printed: func(c sandbox.Chunk) { _ = rpc.Notify(ctx, UserPrinted, c) },
+		})
+		r.Afterwards(afterwards)
+		return res, nil
+	}
+	return nil, &jsonrpc.Error{Code: mcp.METHOD_NOT_FOUND, Message: "there is no such method"}
+}
+
+func (b *Bridge) userSandboxes() []UserSandbox {
+	all := []UserSandbox{}
+	for _, i := range b.cfg.Sandboxes.All() {
+		s := UserSandbox{ID: i.ID, Name: i.Settings.Name, Status: "active", Template: "base", Calls: i.Calls,
+			Created: i.Created, Used: i.Used, Metadata: i.Settings.Metadata}
+		switch {
+		case i.Busy:
+			s.Status = "running"
+		case i.Paused:
+			s.Status = "paused"
+		}
+		if i.Environment != nil {
+			s.Template = i.Environment.Name
+		}
+		all = append(all, s)
+	}
+	return all
+}

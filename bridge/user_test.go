@@ -1,0 +1,96 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+)
+
+// owner connects to a bridge as its own user does.
+func owner(t *testing.T, b *Bridge) func(method string, params any) (json.RawMessage, error) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		b.ServeUser(ctx, l)
+	}()
+	conn, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := jsonrpc.NewLines(conn, 0, nil)
+	rpc := jsonrpc.NewConn(t.Context(), lines, jsonrpc.Options{MaxRequests: 1})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = rpc.Serve(jsonrpc.NewReader(conn, userMessage), lines, 0)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-served
+		<-ended
+	})
+	return func(method string, params any) (json.RawMessage, error) {
+		return rpc.Call(t.Context(), rpc.NewID(), method, params)
+	}
+}
+
+// TestUser: the bridge's own user sees the sandboxes of all clients, works in them, and is
+// recorded.
+func TestUser(t *testing.T) {
+	b, path := audited(t, func(c *Config) { lasting(t, c) })
+	first, second := connect(t, b), connect(t, b)
+	id, other := first.begin(), second.begin()
+	call := owner(t, b)
+	raw, err := call(UserList, nil)
+	var all []UserSandbox
+	if err != nil || json.Unmarshal(raw, &all) != nil || len(all) != 2 || all[0].Calls != 1 || all[0].Status != "active" {
+		t.Fatalf("%v, %s", err, raw)
+	}
+	for _, of := range []string{id, other} {
+		args := json.RawMessage(`{"sandbox_id":"` + of + `","command":"ls"}`)
+		raw, err := call(UserCall, UserTool{Tool: "sandbox_exec", Sandbox: of, Arguments: args})
+		if err != nil || !strings.Contains(string(raw), `"stdout":"ls"`) {
+			t.Errorf("%v, %s", err, raw)
+		}
+	}
+	for _, tc := range []struct {
+		method, want string
+		params       any
+	}{
+		{UserCall, `there is no sandbox "none"`, UserTool{Tool: "sandbox_exec", Sandbox: "none"}},
+		{UserCall, "there is no such tool", UserTool{Tool: "run_python", Sandbox: id}},
+		{UserCall, "there is no such tool", "x"},
+		{"tools/list", "there is no such method", nil},
+	} {
+		if _, err := call(tc.method, tc.params); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s %v: %v, want %s", tc.method, tc.params, err, tc.want)
+		}
+	}
+	if _, err := call(UserCall, UserTool{Tool: "sandbox_kill", Sandbox: id,
+		Arguments: json.RawMessage(`{"sandbox_id":"` + id + `"}`)}); err != nil {
+		t.Error(err)
+	}
+	if r := first.call(in(id, "count")); !strings.Contains(r.Content[0].Text, "has ended") {
+		t.Errorf("after its end by the user: %s", r.Content[0].Text)
+	}
+	recorded := 0
+	for _, r := range readRecords(t, path) {
+		if r.Kind == "sandbox" && r.Client == "mcp-bridge sandbox" {
+			recorded++
+		}
+	}
+	if recorded != 3 {
+		t.Errorf("%d calls of the user are recorded, want 3", recorded)
+	}
+}

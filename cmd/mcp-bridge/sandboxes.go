@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// tools are the names of tools that clients have.
+type tools []string
+
+// Decode implements envconfig.Decoder.
+func (t *tools) Decode(v string) (err error) {
+	*t, err = bridge.ToolSet(v)
+	return err
+}
+
+// kept is a number of sandboxes that last; autoKept for as many as memory holds.
+type kept int
+
+const (
+	autoKept = -1
+	mostKept = 256
+)
+
+// Decode implements envconfig.Decoder.
+func (n *kept) Decode(v string) error {
+	if v == "auto" {
+		*n = autoKept
+		return nil
+	}
+	i, err := strconv.Atoi(v)
+	if err != nil || i < 0 || i > mostKept {
+		return fmt.Errorf("it must be a number from 0 to %d, or auto", mostKept)
+	}
+	*n = kept(i)
+	return nil
+}
+
+// maxSandboxes returns how many sandboxes that last there are at a time. Each may take as much
+// memory as a run; where memory decides, half of it is theirs at most.
+func (c config) maxSandboxes(what purpose) int {
+	switch {
+	case !what.serves():
+		return 0
+	case c.Sandboxes == autoKept:
+		return max(1, c.fit()/2)
+	}
+	return int(c.Sandboxes)
+}
+
+// maxContainers returns how many containers are alive at a time, but for those that are warm. As
+// many sandboxes as memory holds are counted among those of runs, of which one is left at least; a
+// number of them comes beside the runs.
+func (c config) maxContainers(what purpose) int {
+	runs, kept := c.maxConcurrent(), c.maxSandboxes(what)
+	if c.Sandboxes != autoKept || kept == 0 {
+		return runs + kept
+	}
+	return max(runs, c.fit(), kept+1)
+}
+
+// guarded returns what runs code.
+func (p *parts) guarded() guarded { return guarded{p.sandbox, p.guard, p.approvals} }
+
+// sandboxes returns the sandboxes that last, nil for none.
+func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
+	most := p.cfg.maxSandboxes(what)
+	if most == 0 {
+		return nil
+	}
+	g, cfg := p.guarded(), p.sandboxConfig(what)
+	return sandboxes.New(sandboxes.Config{
+		Keep: func(ctx context.Context, r sandbox.KeepRequest) (sandboxes.Guest, error) {
+			if err := g.begin(); err != nil {
+				return nil, err
+			}
+			k, err := g.Keep(ctx, r)
+			if err != nil { // no interface that holds nil
+				return nil, err
+			}
+			p.console.open(p)
+			return k, nil
+		},
+		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
+		LongestCall: cfg.LongestCall(), Limits: cfg.Limits,
+	})
+}

@@ -1,0 +1,408 @@
+"""Which process has the variables of a sandbox, and which takes its place when a call ends badly.
+
+What decides is waitpid and what the supervisor itself can see, never a word of the code.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+
+from guest import outcome, processes, watch, wire
+from guest.confine import adopt
+from guest.light_typing import TYPE_CHECKING
+from guest.requests import names
+
+if TYPE_CHECKING:
+    from guest.requests import Requests
+    from guest.run import Run
+
+PATIENCE = 10.0  # seconds that a process of the sandbox has to answer, if the call has as many
+READY = 5.0  # seconds that a copy has until it waits
+SOON = 0.001  # seconds between two looks whether processes have ended
+LARGE = 0.4  # of the memory limit: with more, there is no room for a second copy of the variables
+ENOUGH = 0.003  # seconds after which a call isn't held up by the end of a process that isn't needed
+
+# What the process of the variables has been asked for.
+_FIRST, _BEGUN, _ENDED, _AGAIN = "a copy before the first call", "code", "a copy", "a copy of a copy"
+
+
+class Sandbox:
+    """The processes of a sandbox, and what was said of its state."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.running = False  # processes run on between calls
+        self.spare = 0  # has the variables of before this call
+        self.older = 0  # has those of before the last call, until the next one
+        self.until = 0.0  # the process has until then to answer, if it was asked for anything
+        self.sent: dict[str, tuple[int, ...]] = {}  # files that were handed over, as they were then
+        self.lost = ""  # why there is no process any more
+        self.gone = False  # the process with the variables ended while something else was done
+        self._asked = ""
+        self._key = ""  # of the call: what is said of another doesn't count
+        self._line = b""  # the execute that waits for the first copy
+        self._told: int | None = None  # what the process says that its status would be
+        self._fresh = 0  # has the variables of after this call
+        self._used = False  # there was code
+        self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
+        self._limit = 0  # bytes of memory
+        self._unfit: list[str] = []
+        self._why = ""  # there is no copy
+        self._slow = ""  # nor will there be one
+        self._note = ""
+        self._made: wire.Frame | None = None  # what the process says of the copy that it has made
+        self._waits = False  # what the copy says
+        self._took = False
+        if os.getpid() != 1:
+            adopt()
+
+    def begin(self, execute: wire.Frame, requests: Requests | None) -> str:
+        """Has the process run the code, and returns why that can't be.
+
+        What its processes have written since the call before is dropped: all of them are stopped.
+        """
+        options = execute["options"]
+        self._limit = options.get("memoryLimitBytes") or 0
+        self.running = self.running or options.get("running") is True
+        if self._used and not self._there(requests):
+            return f"the sandbox ended between calls: {self.lost}"
+        if self._used and requests:
+            requests.forget()
+            self._run.to_child.forget()
+        self._key, self._told, self.gone = os.urandom(8).hex(), None, False
+        self._line = self._run.line.rstrip()[:-1]
+        self._before = frozenset(self._others()) - {self._run.child} if self.running else frozenset()
+        self.thaw()
+        if self._used:
+            self._execute()
+        else:
+            self._used = True
+            self._ask(_FIRST, options=options)
+        return ""
+
+    def begin_job(self, order: wire.Frame, requests: Requests | None) -> str:
+        """Lets the processes of earlier calls run for a command, but the one with the variables."""
+        if self._used and not self._there(requests):
+            return f"the sandbox ended between calls: {self.lost}"
+        if order["type"] == "exec":
+            self.running = self.running or order["options"].get("running") is True
+            self._before = frozenset(self._others()) - {self._run.child}
+            for pid in self._before:
+                processes.send(pid, signal.SIGCONT)
+        return ""
+
+    def thaw(self) -> None:
+        processes.signal_all(self._run.child, signal.SIGCONT)
+
+    def freeze(self) -> None:
+        """Stops all processes; of a sandbox whose processes run on, only the one with the variables."""
+        if not self.running:
+            processes.signal_all(self._run.child, signal.SIGSTOP)
+        elif not self.gone:
+            processes.send(self._run.child, signal.SIGSTOP)
+
+    def drop_older(self, now: float) -> None:
+        """Ends the process that undo would have needed, once a call is under way."""
+        if self.older and now - self._run.began >= ENOUGH:
+            _kill(self.older)
+            self.older = 0
+
+    def _execute(self) -> None:
+        """Sends the code, with the key and whether the call can be taken back."""
+        more: wire.Frame = {"key": self._key, "back": self.spare > 0}
+        if self._limit or self._slow:
+            more["room"] = 0 if self._slow else int(LARGE * self._limit)
+        self._run.to_child.push(self._line + b"," + wire.encode(more)[1:])
+        self._line = b""
+        self._waits, self._made = False, None
+        self._asked, self.until = _BEGUN, time.monotonic() + PATIENCE
+
+    def _ask(self, what: str, **more: object) -> None:
+        """Asks the process for a copy of itself."""
+        self._waits, self._made = False, None
+        self._asked, self.until = what, time.monotonic() + PATIENCE
+        self._run.to_child.push(wire.encode({"type": "spare", "key": self._key, **more}))
+
+    def cancelled(self) -> bool:
+        """Reports whether a cancel has come before the code began, so that nothing is to be killed."""
+        return self._asked == _FIRST or self._run.order is not None
+
+    def said(self, kind: str, frame: wire.Frame) -> None:
+        """Takes what the process says of itself: begun, ended, made, took; and what its copy says: waits.
+
+        It changes nothing but who is asked next, and counts only in the call it is about.
+        """
+        if not self.is_of_call(frame) or self._run.killed or self._run.status is not None:
+            return
+        if kind == "took":
+            self._took = True
+            return
+        if kind == "waits":
+            self._waits = True
+        elif kind == "begun" and self._asked == _BEGUN:
+            self._asked, self.until = "", 0.0
+        elif kind == "made" and self._asked in (_FIRST, _AGAIN) and self._made is None:
+            self._made = frame
+        elif kind == "ended" and self._run.running and self._made is None and self._asked in ("", _BEGUN):
+            status = frame.get("status")
+            if type(status) is not int or not 0 <= status <= 255:
+                return
+            self._told, self._made, self._asked = status, frame, _ENDED
+            self.until = time.monotonic() + READY
+        if self._made is not None and (self._waits or "pid" not in self._made):
+            self._complete()
+
+    def is_of_call(self, frame: wire.Frame) -> bool:
+        """Reports whether the process that was sent the code says it, or one that has its memory."""
+        return frame.get("key") == self._key
+
+    def _complete(self) -> None:
+        """Goes on once a copy was made: one of before the first call, of after this one, or of a copy."""
+        asked, made = self._asked, self._made or {}
+        self._asked, self._made, self.until = "", None, 0.0
+        if asked != _FIRST:
+            self.freeze()
+        if asked == _ENDED:
+            self._unfit = [name for name in names(made.get("unfit")) if name in wire.UNFIT]
+        copy = self._looked_at(made)
+        if asked == _ENDED:
+            self._fresh = copy
+            self._run.status, self._run.alive = (self._told or 0) << 8, True
+            return
+        self.spare = copy
+        if asked == _FIRST and self._run.cancelled_id == self._run.id:
+            self.freeze()
+            outcome.cancelled(self._run)
+        elif asked == _FIRST:
+            self._execute()
+
+    def _looked_at(self, frame: wire.Frame) -> int:
+        """The number of a copy that is one, as far as can be seen; otherwise 0, and why."""
+        pid, number = frame.get("pid"), frame.get("errno")
+        if type(pid) is int and pid not in (self._run.child, self.spare, self.older):
+            if processes.is_copy(pid, self._run.child):
+                self._why = ""
+                return pid
+            if processes.parent(pid) == self._run.child:
+                _kill(pid)
+        if "pid" in frame:
+            self._why = "what its process has made is no copy that waits"
+        elif type(number) is int and number in errno.errorcode:
+            self._why = f"no copy of its process could be made: {os.strerror(number)}"
+        else:
+            self._why = self._no_use or "its process has made none"
+        return 0
+
+    @property
+    def _no_use(self) -> str:
+        """Why a copy would be of no use, for a person."""
+        if self._slow:  # it isn't to hold up every call
+            return self._slow
+        if self._unfit:
+            return f"{' and '.join(self._unfit[:3])} doesn't survive it"
+        if self._limit and (used := watch.used_by(self._run.child)) > LARGE * self._limit:
+            return f"variables take {used >> 20} of {self._limit >> 20} MiB"
+        return ""
+
+    def looked(self) -> None:
+        """Makes sure, with all stopped, that a process lives which has said that its call is over."""
+        run = self._run
+        if run.alive and not processes.alive(run.child):
+            run.alive = False
+            try:
+                pid, status = os.waitpid(run.child, os.WNOHANG)
+            except ChildProcessError:  # its status was taken before, which is then run.status
+                return
+            if pid:
+                run.status = status
+
+    def left(self, requests: Requests | None) -> wire.Frame:
+        """Finds out which process has the variables after a call, and says so as done does."""
+        state = "kept"
+        if self._run.job:
+            if self.gone:
+                if not self._replaced(requests, self.spare, self.older):
+                    return {"state": "lost", "reason": self.lost}
+                said = "the command has ended the process of the variables; threads are gone"
+                self._note = f"{said}; {self._note}" if self._note else said
+        elif self._run.alive:
+            _kill(self.older)
+            self.older, self.spare, self._fresh = self.spare, self._fresh, 0
+        elif self._replaced(requests, self.spare, self.older):
+            state = "before"
+        else:
+            return {"state": "lost", "reason": self.lost}
+        self.freeze()
+        return self.stands(state)
+
+    def stands(self, state: str = "kept") -> wire.Frame:
+        """What done says of the sandbox."""
+        told = {"state": state}
+        if self._note:
+            told["reason"], self._note = self._note, ""
+        if self._used and not self.spare:
+            told["noWayBack"] = self._why
+        return told
+
+    def undo(self, requests: Requests | None) -> wire.Frame:
+        """Goes back to the process with the variables of before the last call, if there is one.
+
+        It gives what done says of that.
+        """
+        if not self.older or not self._there(requests):
+            error = {"code": "validation_error", "message": "there is no call that could be undone"}
+            told = {"state": "lost", "reason": self.lost} if self.lost else self.stands()
+            return {"ok": False, "error": error, "sandbox": told}
+        older = self.older
+        took = self._replaced(requests, older, self.spare)
+        self.freeze()
+        if not took:
+            return {"ok": False, "sandbox": {"state": "lost", "reason": self.lost}}
+        if took != older:
+            self._note = "threads are gone"
+            error = {"code": "internal_error", "message": "the copy of before the last call didn't answer"}
+            return {"ok": False, "error": error, "sandbox": self.stands()}
+        return {"ok": True, "sandbox": self.stands("before")}
+
+    def overdue(self, now: float) -> None:
+        """Ends a call whose process doesn't answer."""
+        if self.until and now >= self.until:
+            self.until = 0.0
+            if self._made is None:
+                self._run.kill("deaf")
+            else:
+                self._do_without()
+
+    def _do_without(self) -> None:
+        """Goes on without a copy that doesn't come to wait. That isn't to hold up every call."""
+        pid = self._made.get("pid") if self._made else None
+        if type(pid) is int and processes.parent(pid) == self._run.child:
+            _kill(pid)
+        self._made, self._slow = {}, "the copies of its process don't get ready"
+        self._complete()
+
+    def _there(self, requests: Requests | None) -> bool:
+        """Replaces a process that has ended between calls, and reports whether there is one."""
+        run = self._run
+        if run.status is None and processes.alive(run.child):
+            return True
+        if not self._replaced(requests, self.spare, self.older):
+            return False
+        killed, run.killed, run.because = run.killed, "", ""
+        why = f"were ended between calls ({killed})" if killed else "ended between calls"
+        self._note = f"its processes {why}; threads are gone" + (f"; {self._note}" if self._note else "")
+        self.freeze()
+        return True
+
+    def kill(self) -> None:
+        """Ends all processes but the copies. None can be made meanwhile: all are stopped first."""
+        processes.signal_all(self._run.child, signal.SIGSTOP)
+        for pid in self._others():
+            _kill(pid)
+
+    def _others(self) -> list[int]:
+        """All living processes of the container, or of the groups of child and job, but the copies."""
+        child, job, own = self._run.child, self._run.job, os.getpid()
+        left = {1, self.spare, self.older, *self._before, child if job else 1}
+        if own == 1:
+            return processes.others(None, (), left)
+        # Beside the groups, a copy of which the child has not told, and what it has left behind.
+        return processes.others({child, job or child}, {own, *([] if job else [child])}, left)
+
+    def end(self) -> None:
+        """Ends all processes where that doesn't happen by itself."""
+        for pid in (self.spare, self.older, self._fresh):
+            _kill(pid)
+
+    def _replaced(self, requests: Requests | None, *copies: int) -> int:
+        """Has the first of the copies take over that can, and returns its number, or 0.
+
+        All other processes are ended before; the copies that aren't needed, after. Without a first
+        one there is none. What has taken over is asked for a copy in turn.
+        """
+        run, until = self._run, time.monotonic() + PATIENCE
+        _kill(self._fresh)
+        self._fresh, self._note = 0, ""
+        while time.monotonic() < until:
+            self.kill()
+            processes.collect()
+            if not self._others():
+                break
+            time.sleep(SOON)
+        for pid in self._before if self.running else ():
+            processes.send(pid, signal.SIGCONT)
+        child, status, run.status = run.child, run.status, None
+        if not copies[0]:  # an earlier state isn't what was promised: there was no way back
+            _kill(self.older)
+            self.older, copies = 0, (0,)
+        for pid in copies:
+            if pid and requests and self._takes_over(pid, requests, until):
+                if pid != copies[0]:
+                    self._note = "a copy of an earlier state has taken over: the latest one didn't answer"
+                for other in copies:
+                    _kill(other if other != pid else 0)
+                self.gone = False
+                return pid
+            _kill(pid)
+            self.spare, self.older = (0 if p == pid else p for p in (self.spare, self.older))
+        run.child, run.status = child, status or 0  # it has been collected
+        self.lost = "its process has ended, and "
+        if not any(copies):
+            self.lost += f"there was no copy of it: {self._why}"
+        elif requests is None:
+            self.lost += "all its processes have closed what they speak to the bridge by"
+        else:
+            self.lost += "the copy of it didn't answer"
+        return 0
+
+    def _takes_over(self, pid: int, requests: Requests, until: float) -> bool:
+        """Has one copy take over, and make another one."""
+        run, link = self._run, self._run.to_child
+        requests.forget()
+        self._key, self._took, killed, run.killed = os.urandom(8).hex(), False, run.killed, ""
+        run.child, self._told, self._line, self._slow = pid, None, b"", ""
+        link.clear()
+        link.push(b"\n" + wire.encode({"type": "take", "key": self._key}))
+        try:
+            os.kill(pid, wire.WAKE)
+            os.kill(pid, signal.SIGCONT)
+            if not self._heard(requests, until, lambda: self._took):
+                return False
+            keep = self.spare, self.older
+            self.spare = 0
+            if why := self._no_use:
+                self._why, self.older = why, 0
+                return True
+            self._ask(_AGAIN)
+            done = self._heard(requests, min(until, time.monotonic() + READY), lambda: not self._asked)
+            if not done and self._made is not None:
+                self._do_without()
+                done = True
+            self._asked, self.until = "", 0.0
+            self.spare, self.older = (self.spare, 0) if done else keep
+            return done
+        except OSError:  # it is gone
+            return False
+        finally:
+            run.killed = killed
+
+    def _heard(self, requests: Requests, until: float, over: Callable[[], bool]) -> bool:
+        """Speaks with the child alone, until it has answered, and reports whether it has."""
+        link, poller = self._run.to_child, select.poll()
+        while not over() and (left := until - time.monotonic()) > 0 and processes.alive(self._run.child):
+            poller.register(link.fd, select.POLLIN | (select.POLLOUT if link.size else 0))
+            poller.poll(min(left, 0.05) * 1000)
+            link.flush()
+            if not requests.take():
+                break
+        return over()
+
+
+def _kill(pid: int) -> None:
+    if pid:
+        processes.send(pid, signal.SIGKILL)

@@ -1,0 +1,363 @@
+"""What code of one call tries on the next: forged words, planted frames, copies that are none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+import unittest
+from collections.abc import Callable
+
+from guest import processes
+from guest_tests.host import PATIENCE, Guest, Ran
+from guest_tests.test_files import changed, piece
+from guest_tests.test_sandbox import Sandbox, here, state
+
+# Gives the code the link, the key of its call, and the copy that can take it back. The key of
+# another call is of no use.
+PREPARED = """
+import gc, json, os, sys, time
+from guest.link import Link
+from guest.repeat import Repeat
+link = next(one for one in gc.get_objects() if type(one) is Link)
+repeat = next(one for one in gc.get_objects() if type(one) is Repeat)
+def say(kind, **more):
+    os.write(link.fd, json.dumps({"type": kind, "key": repeat._key, **more}).encode() + b"\\n")
+def copies():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try: fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+        except OSError: continue
+        if fields[1] == str(os.getpid()) and fields[0] not in "ZX": found.append(int(pid))
+    return found
+"""
+
+
+class Forged(unittest.TestCase):
+    """Code that has prepared for it, and finds the key of its own call."""
+
+    def test_frames_that_are_planted_for_the_next_call(self) -> None:
+        claim = '{"type":"claim","error":{"code":"memory_limit","message":"planted"}}'
+        imported = '{"type":"imported","names":["planted"]}'
+        unfinished = '{"type":"tool_call","callId":"9","providerName":"planted'
+        with Sandbox() as box:
+            box.call(PREPARED)
+            for line in (claim, '{"type":"broken"}', imported, '{"type":"ended","status":7}', unfinished):
+                # Behind the word that the call is over nothing of the call is left to count.
+                box.call(
+                    "import atexit, threading\nsend = repeat._link.send\n"
+                    "def planted(frame):\n    send(frame)\n"
+                    f"    if frame['type'] == 'ended': os.write(link.fd, {line!r}.encode())\n"
+                    "repeat._link.send = planted"
+                )
+                ran = box.call("del repeat._link.send\nprint('code')")
+                self.assertEqual((ran.stdout, ran.ok, ran.error), ("code\n", True, {}), line)
+                self.assertNotIn("imported", ran.done)
+
+    def test_the_key_of_another_call(self) -> None:
+        with Sandbox() as box:
+            box.call(PREPARED + "old = repeat._key")
+            code = (
+                "for kind in ('ended', 'made', 'waits', 'claim', 'took'):\n"
+                "    for key in (old, '', None, 1):\n"
+                "        frame = {'type': kind, 'key': key, 'status': 7, 'error': {'message': 'old'}}\n"
+                "        os.write(link.fd, json.dumps(frame).encode() + b'\\n')\n"
+                "print('code')"
+            )
+            ran = box.call(code)
+            self.assertEqual((ran.stdout, ran.ok, state(ran)), ("code\n", True, "kept"), ran.error)
+
+    @here
+    def test_processes_that_are_no_copies(self) -> None:
+        """None is taken for one, and only one of the code's own is ended for it."""
+        mine = str(os.getpid())
+        for forged in ("os.getpid()", "1", "0", "-1", mine, "1 << 70", "True", "'1'", "[1]", "p.pid"):
+            with self.subTest(forged), Sandbox() as box:
+                ran = box.call(
+                    PREPARED + "import subprocess\n"
+                    "p = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+                    f"print(p.pid, flush=True)\nsay('waits'); say('ended', status=0, pid={forged})\n"
+                    "while True: pass"
+                )
+                why = "what its process has made is no copy that waits"
+                self.assertEqual(ran.done["sandbox"], {"state": "kept", "noWayBack": why})
+                sleeps = int(ran.stdout)
+                if forged == "p.pid":
+                    _until(lambda pid=sleeps: not processes.alive(pid))
+                else:
+                    self.assertTrue(processes.alive(sleeps))
+                    os.kill(sleeps, signal.SIGKILL)
+
+    def test_a_process_that_goes_on_after_its_word(self) -> None:
+        """Code that ends its own call in its process's name is in the way of the next, which is told."""
+        quick = {"rescue": ("PATIENCE = 10.0", "PATIENCE = 1.0")}
+        with Sandbox(changed=quick) as box:
+            self.assertEqual(state(box.call(PREPARED + "say('ended', status=0)\nwhile True: pass")), "kept")
+            ran = box.call("print('never')")
+            self.assertEqual((ran.wait["killed"], ran.stdout, state(ran)), ("deaf", "", "lost"))
+
+    def test_a_signal_that_is_not_the_supervisors(self) -> None:
+        with Sandbox() as box:
+            box.call(PREPARED + "x = 1")
+            box.call("[os.kill(pid, 42) for pid in copies() for _ in range(3)]; time.sleep(0.1)")
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may read any memory")
+    def test_the_memory_of_a_copy_is_closed(self) -> None:
+        with Sandbox() as box:
+            ran = box.call(
+                PREPARED + "for pid in copies():\n"
+                "    for name in ('mem', 'environ', 'maps', 'fd'):\n"
+                "        look = os.listdir if name == 'fd' else open\n"
+                "        try: look(f'/proc/{pid}/{name}'); print('open', name)\n"
+                "        except PermissionError: print('closed')"
+            )
+            self.assertEqual(ran.stdout, "closed\n" * 4)
+
+    @here
+    def test_a_copy_is_not_dumpable_until_it_takes_over(self) -> None:
+        with Sandbox() as box:
+            prctl = "import ctypes; ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)"
+            self.assertEqual(box.call(prctl).stdout, "1\n")
+            copies = box.call(PREPARED + "print(*copies())").stdout.split()
+            self.assertGreater(len(copies), 0)
+            # The kernel gives what isn't dumpable to root.
+            if os.geteuid() != 0:
+                self.assertEqual([os.stat(f"/proc/{pid}/mem").st_uid for pid in copies], [0] * len(copies))
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call(prctl).stdout, "1\n")
+
+
+@here
+class Racing(unittest.TestCase):
+    """The word that a call is over, and the end of its process at the same time."""
+
+    def test_ended_and_a_cancel_at_once(self) -> None:
+        with Sandbox() as box:
+            box.call(PREPARED + "x = 1")
+            with tempfile.TemporaryDirectory() as base:
+                run = box.begin(
+                    "import os\nx = 2; print('on', flush=True)\n"
+                    f"while not os.path.exists({base!r} + '/go'): pass\n"
+                    f"say('ended', status=0); os.mkdir({base!r} + '/said')\nwhile True: pass"
+                )
+                box.guest.until("output")
+                os.kill(box.guest.process.pid, signal.SIGSTOP)  # so that it hears of both together
+                os.mkdir(f"{base}/go")
+                _until(lambda: os.path.exists(f"{base}/said"))
+            box.guest.send({"type": "cancel", "id": run})
+            os.kill(box.guest.process.pid, signal.SIGCONT)
+            ran = Ran(box.guest.until("done"))
+            self.assertEqual((ran.wait.get("killed"), state(ran)), ("cancel", "before"))
+            self.assertEqual(box.call("x").stdout, "1\n")
+
+    def test_a_process_that_dies_after_its_word_while_its_end_is_not_heard_of(self) -> None:
+        reap = "            wire.read_some(fd)\n            self._reap()"
+        held = {"loop": (reap, reap.replace("self._reap()", "self._run.id == 'run-2' or self._reap()"))}
+        with Sandbox(changed=held) as box:
+            box.call(PREPARED + "x = 1")
+            ran = box.call(
+                "x = 2\nsend = repeat._link.send\n"
+                "def die(frame):\n"
+                "    if frame['type'] == 'ended': send(frame); os.kill(os.getpid(), 9)\n"
+                "    else: send(frame)\n"
+                "repeat._link.send = die"
+            )
+            if state(ran) == "before":  # it had died when all was stopped
+                self.assertEqual(ran.wait, {"exited": False, "status": 0, "signal": 9})
+                self.assertEqual(box.call("x").stdout, "1\n")
+            else:  # it was stopped before it could end itself, and does so then, or in the next call
+                self.assertEqual(ran.wait, {"exited": True, "status": 0, "told": True})
+                self.assertIn(state(box.call("import time; time.sleep(0.2)")), ("kept", "before"))
+                self.assertEqual(box.call("x").stdout, "2\n")
+
+    def test_a_process_that_ends_between_calls(self) -> None:
+        with Sandbox() as box:
+            pid = int(box.call("import os; x = 1; os.getpid()").stdout)
+            box.call("x = 2")
+            _end(pid)
+            ran = box.call("x")
+            self.assertEqual((ran.stdout, state(ran)), ("2\n", "kept"))
+            self.assertIn("ended between calls", ran.done["sandbox"]["reason"])
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("x").stdout, "2\n")
+
+    def test_a_process_and_its_copy_that_end_between_calls(self) -> None:
+        """The copy of before the last call takes over, and that is said."""
+        with Sandbox() as box:
+            pid = int(box.call(PREPARED + "x = 1; os.getpid()").stdout)
+            first = box.call("x = 2; print(*copies())").stdout.split()
+            newest = [p for p in _children(pid) if str(p) not in first]
+            self.assertEqual(len(newest), 1)
+            _end(*newest, pid)
+            ran = box.call("x")
+            self.assertEqual(ran.stdout, "1\n")
+            self.assertIn("ended between calls", ran.done["sandbox"]["reason"])
+
+    def test_all_that_end_between_calls(self) -> None:
+        with Sandbox() as box:
+            pid = int(box.call("import os; os.getpid()").stdout)
+            _end(*_children(pid), pid)
+            ran = box.call("print('never')")
+            self.assertEqual((ran.ok, ran.stdout, state(ran)), (False, "", "lost"))
+            self.assertEqual(ran.error["code"], "internal_error")
+            self.assertEqual(box.guest.status(), 0)
+
+
+class First(unittest.TestCase):
+    def test_the_first_call_can_be_taken_back(self) -> None:
+        with Sandbox() as box:
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("print('on')").stdout, "on\n")
+
+    def test_a_cancel_before_the_code_ends_nothing(self) -> None:
+        with Sandbox() as box:
+            pid = box.call(
+                "import os, threading\n"
+                "thread = threading.Thread(target=threading.Event().wait, daemon=True)\n"
+                "thread.start(); x = 1; os.getpid()"
+            ).stdout
+            box.guest.send({"type": "cancel", "id": "run-c"})
+            execute = {"type": "execute", "code": "x = 2", "keep": True, "options": {}, "providers": []}
+            box.guest.send({**execute, "id": "run-c"})
+            done = box.guest.until("done")[-1]
+            self.assertEqual(done["wait"], {"exited": False, "status": 0, "killed": "cancel"})
+            self.assertEqual((done["error"]["code"], done["sandbox"]), ("cancelled", {"state": "kept"}))
+            ran = box.call("print(x, thread.is_alive(), os.getpid())")
+            self.assertEqual(ran.stdout, f"1 True {pid}")
+
+    def test_a_cancel_before_the_first_code(self) -> None:
+        with Guest() as guest:
+            guest.until("ready")
+            execute = {"type": "execute", "code": "print(1)", "keep": True, "options": {}, "providers": []}
+            guest.send({"type": "cancel", "id": "a"})
+            guest.send({**execute, "id": "a"})
+            self.assertEqual(guest.until("done")[-1]["sandbox"], {"state": "kept"})
+            guest.send({**execute, "id": "b"})
+            self.assertEqual(Ran(guest.until("done")).stdout, "1\n")
+
+    def test_a_cancel_while_the_first_copy_is_made(self) -> None:
+        fork = "            pid = _quiet_fork()"
+        slow = {"spare": (fork, f"            __import__('time').sleep(0.5)\n{fork}")}
+        with Guest(slow) as guest:
+            guest.until("ready")
+            execute = {"type": "execute", "code": "print(1)", "keep": True, "options": {}, "providers": []}
+            guest.send({**execute, "id": "a"})
+            guest.until("started")
+            guest.send({"type": "cancel", "id": "a"})
+            ran = Ran(guest.until("done"))
+            self.assertEqual((ran.stdout, ran.error["code"], state(ran)), ("", "cancelled", "kept"))
+            guest.send({**execute, "id": "b"})
+            self.assertEqual(Ran(guest.until("done")).stdout, "1\n")
+
+
+class LeftBehind(unittest.TestCase):
+    """What a call leaves armed isn't to end the process of the variables."""
+
+    def test_an_alarm(self) -> None:
+        with Sandbox() as box:
+            code = "import os, signal; signal.setitimer(signal.ITIMER_REAL, 0.05); os.getpid()"
+            pid = box.call(code).stdout
+            time.sleep(0.2)
+            self.assertEqual(box.call("os.getpid()").stdout, pid)
+            box.call(
+                "def raises(*rung): raise TimeoutError\n"
+                "signal.signal(signal.SIGALRM, raises); signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)"
+            )
+            time.sleep(0.2)
+            self.assertEqual(box.call("os.getpid()").stdout, pid)
+            ran = box.call("import time\nsignal.alarm(1); time.sleep(10)")
+            self.assertEqual((ran.error["type"], state(ran)), ("TimeoutError", "kept"))
+
+    @here
+    def test_a_signal_between_calls(self) -> None:
+        with Sandbox() as box:
+            code = (
+                "import os, signal\ndef raises(*rung): raise KeyError('rung')\n"
+                "signal.signal(signal.SIGUSR1, raises)\nx = 1; os.getpid()"
+            )
+            pid = int(box.call(code).stdout)
+            os.kill(pid, signal.SIGUSR1)
+            ran = box.call("x = 2")
+            self.assertEqual((ran.error["type"], state(ran)), ("KeyError", "kept"))
+            self.assertEqual(box.call("print(x, os.getpid())").stdout, f"1 {pid}\n")
+
+    def test_failures_outside_the_code(self) -> None:
+        with Sandbox() as box:
+            pid = box.call("import os; os.getpid()").stdout
+            for code in (
+                "import sys\nclass Bad:\n    def write(self, text): raise KeyError\n    flush = write\n"
+                "sys.stderr = Bad()\nraise SystemExit('text')",
+                "def hook(*error): raise KeyError\nsys.excepthook = hook\nsys.stdout = Bad()",
+                "raise KeyboardInterrupt",
+                "raise GeneratorExit",
+            ):
+                self.assertEqual(state(box.call(code)), "kept", code)
+            ran = box.call("sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__\nprint(os.getpid())")
+            self.assertEqual(ran.stdout, pid)
+
+    def test_objects_that_run_code_when_looked_at(self) -> None:
+        with Sandbox() as box:
+            box.call(
+                "from concurrent.futures import ThreadPoolExecutor\n"
+                "class Lazy:\n    @property\n    def __class__(self): raise RuntimeError('loaded')\n"
+                "lazy, kept = Lazy(), [Lazy()]\npool = ThreadPoolExecutor(2)\npool.submit(abs, -1).result()"
+            )
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("pool.submit(abs, -2).result()").stdout, "2\n")
+
+    @here
+    def test_a_directory_for_files_that_the_code_has_changed(self) -> None:
+        with tempfile.TemporaryDirectory() as base, Sandbox(changed=changed(f"{base}/in")) as box:
+            pid = box.call(f"import os; os.symlink('/etc', {base!r} + '/in'); os.getpid()").stdout
+            box.guest.send({**piece("a", b"x"), "id": "run-2"})
+            ran = box.call("print('never')")
+            self.assertEqual((ran.stdout, ran.error["code"], state(ran)), ("", "internal_error", "kept"))
+            self.assertIn("can't be written", ran.error["message"])
+            self.assertEqual(box.call("os.getpid()").stdout, pid)
+            self.assertFalse(os.path.exists("/etc/a"))
+
+
+class Words(unittest.TestCase):
+    def test_only_what_the_supervisor_knows_is_said(self) -> None:
+        """The names of libraries and the number of an error come from the code."""
+        with Sandbox() as box:
+            box.call(PREPARED)
+            said = "unfit=['call 555-0100'], errno=11, why='call 555-0100'"
+            ran = box.call(f"say('ended', status=0, {said})\nwhile True: pass")
+            self.assertEqual(
+                ran.done["sandbox"]["noWayBack"],
+                "no copy of its process could be made: Resource temporarily unavailable",
+            )
+            box.guest.close()
+
+    def test_credit_begins_again_with_each_call(self) -> None:
+        with Sandbox() as box:
+            for _ in range(2):
+                box.begin("try: runtime.load_server('x')\nexcept Exception as e: print(len(str(e)))")
+                call = box.guest.until("tool_call")[-1]["callId"]
+                error = {"code": "tool_error", "message": "x" * (3 << 20)}
+                box.guest.send({"type": "tool_result", "callId": call, "ok": False, "error": error})
+                frames = box.guest.until("done")
+                taken = [frame["bytes"] for frame in frames if frame["type"] == "taken"]
+                self.assertTrue(all(0 < told < 4 << 20 for told in taken), taken)
+
+
+def _children(pid: int) -> list[int]:
+    found = (int(name) for name in os.listdir("/proc") if name.isdigit())
+    return [one for one in found if processes.parent(one) == pid and processes.alive(one)]
+
+
+def _end(*pids: int) -> None:
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+        _until(lambda pid=pid: not processes.alive(pid))
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "it doesn't come"
+        time.sleep(0.01)
