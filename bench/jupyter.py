@@ -16,8 +16,8 @@ from jupyter_client.manager import KernelManager
 STATE = "state = {'rows': list(range(1000))}"
 ROWS = "len(state['rows'])"
 SILENT = 5.0  # seconds without an answer after which the kernel is restarted
-MEMORY = 1 << 30  # of data, and as many processes more than the user has now
-PROCESSES = 100
+MEMORY = 1 << 29  # bytes of data
+PROCESSES = 200  # and threads, more than the user has
 
 
 class Kernel:
@@ -25,11 +25,19 @@ class Kernel:
         self.start()
 
     def start(self):
-        self.manager = KernelManager()
-        self.manager.start_kernel(preexec_fn=bound, stdout=-3, stderr=-3)
-        self.client = self.manager.client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
+        """Starts a kernel, again where it has died of the bound: others of the user start processes too."""
+        for tries in range(5, 0, -1):
+            most = PROCESSES + sum(threads(pid) for pid in os.listdir("/proc") if pid.isdigit())
+            self.manager = KernelManager()
+            self.manager.start_kernel(preexec_fn=lambda: bound(most), stdout=-3, stderr=-3)
+            self.client = self.manager.client()
+            self.client.start_channels()
+            try:
+                return self.client.wait_for_ready(timeout=60)
+            except RuntimeError:
+                self.end()
+                if tries == 1:
+                    raise
 
     def end(self):
         group = self.manager.provisioner.pgid
@@ -82,19 +90,20 @@ class Kernel:
         return took, "lost" if lost else left
 
 
-def bound():
-    """Gives the kernel what a sandbox has too."""
+def bound(processes):
+    """Gives the kernel the limits that a sandbox has too."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    own = sum(len(os.listdir(f"/proc/{pid}/task")) for pid in os.listdir("/proc") if is_own(pid))
-    resource.setrlimit(resource.RLIMIT_NPROC, (own + PROCESSES, own + PROCESSES))
+    resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
 
 
-def is_own(pid):
+def threads(pid):
+    """How many a process has, if it is the user's."""
     try:
-        return pid.isdigit() and os.stat(f"/proc/{pid}").st_uid == os.getuid()
-    except FileNotFoundError:
-        return False
+        own = os.stat(f"/proc/{pid}").st_uid == os.getuid()
+        return len(os.listdir(f"/proc/{pid}/task")) if own else 0
+    except OSError:  # it has ended
+        return 0
 
 
 kernel = Kernel()
