@@ -137,25 +137,45 @@ func (c *client) failed(format string, a ...any) error {
 
 // tool calls a tool and returns the text of its result; a result that is an error is one.
 func (c *client) tool(ctx context.Context, name string, args map[string]any) (string, error) {
+	text, failed, err := c.result(ctx, name, args)
+	if err == nil && failed {
+		return "", c.failed("%s failed: %.500s", name, text)
+	}
+	return text, err
+}
+
+// result calls a tool and returns the text of its result, and whether that is an error.
+func (c *client) result(
+	ctx context.Context, name string, args map[string]any,
+) (text string, failed bool, err error) {
 	raw, err := c.request(ctx, "tools/call", map[string]any{"name": name, "arguments": args})
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	var r struct {
 		Content []struct{ Type, Text string }
 		IsError bool
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return "", c.failed("%w in %.200s", err, raw)
+		return "", false, c.failed("%w in %.200s", err, raw)
 	}
 	var b strings.Builder
 	for _, part := range r.Content {
 		b.WriteString(part.Text)
 	}
-	if r.IsError {
-		return "", c.failed("%s failed: %.500s", name, b.String())
+	return b.String(), r.IsError, nil
+}
+
+// cancelled calls run_python and cancels that after a while.
+func (c *client) cancelled(ctx context.Context, args map[string]any, after time.Duration) error {
+	id := c.next.Add(1)
+	err := c.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": "tools/call",
+		"params": map[string]any{"name": "run_python", "arguments": args}})
+	if err != nil || !sleep(ctx, after) {
+		return errors.Join(err, context.Cause(ctx))
 	}
-	return b.String(), nil
+	return c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled",
+		"params": map[string]any{"requestId": id}})
 }
 
 // python runs code that must print want, or anything where want is empty. It returns what was

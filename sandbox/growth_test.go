@@ -78,3 +78,53 @@ func heapInUse() int64 {
 	goruntime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// TestNothingGrowsOfKept: a thousand guests that last, ended in all the ways in which they end, leave
+// no container, goroutine or megabyte.
+func TestNothingGrowsOfKept(t *testing.T) {
+	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		churn := func(n int) (goroutines int, heap int64) {
+			for i := range n {
+				k := keep(t, s)
+				fine(t, k, "1ms")
+				switch i % 4 {
+				case 0: // it dies between calls
+					fl.set(func() {
+						for _, kill := range fl.alive {
+							kill()
+						}
+					})
+					<-k.Done()
+				case 1: // a call is under way when it ends
+					over := make(chan struct{})
+					go func() {
+						defer close(over)
+						_, _ = k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, hostFunc(echo))
+					}()
+					time.Sleep(100 * time.Millisecond)
+					_ = k.Close()
+					<-over
+				case 2: // and is cancelled
+					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+					_, _ = k.Run(ctx, sandbox.Request{Code: "1s", Timeout: time.Minute}, hostFunc(echo))
+					cancel()
+				}
+				_ = k.Close()
+			}
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if alive, _ := fl.count(); alive != 0 {
+				t.Errorf("%d containers are left", alive)
+			}
+			return goroutinesLeft(), heapInUse()
+		}
+		before, heapBefore := churn(100)
+		after, heapAfter := churn(1000)
+		if after > before {
+			t.Errorf("%d goroutines, %d before", after, before)
+		}
+		if more := heapAfter - heapBefore; more > 1<<20 {
+			t.Errorf("%d bytes more in the heap after 1000 guests", more)
+		}
+	})
+}

@@ -20,6 +20,7 @@ type fakeGuest struct {
 	open    *atomic.Int64                                                        // guests that are not closed
 
 	closing chan struct{} // as of house
+	closes  func()        // the same
 
 	calls atomic.Int64
 	end   sync.Once
@@ -31,16 +32,18 @@ func (g *fakeGuest) Run(ctx context.Context, r sandbox.Request, _ sandbox.Host) 
 	if why, over := g.Ended(); over {
 		return sandbox.Result{}, &sandbox.EndedError{Reason: why}
 	}
-	n := int(g.calls.Add(1))
 	res, err := sandbox.Result{Status: sandbox.StatusOK}, error(nil)
 	if g.run != nil {
 		res, err = g.run(ctx, r)
 	}
+	if err != nil {
+		return res, err
+	}
 	if res.Kept == nil {
 		res.Kept = &sandbox.KeptState{State: sandbox.StateKept}
 	}
-	res.Kept.Calls = n
-	return res, err
+	res.Kept.Calls = int(g.calls.Add(1))
+	return res, nil
 }
 
 func (g *fakeGuest) Undo(context.Context) (sandbox.KeptState, error) {
@@ -86,6 +89,9 @@ func (g *fakeGuest) Close() error {
 		g.closing <- struct{}{}
 		<-g.closing
 	}
+	if g.closes != nil {
+		g.closes()
+	}
 	g.open.Add(-1)
 	return nil
 }
@@ -101,6 +107,9 @@ type house struct {
 	making  chan struct{} // takes a value of each guest that is made, and gives one; nil for at once
 	closing chan struct{} // the same of each that is closed
 
+	makes  func(ctx context.Context) error // comes before each guest; nil for nothing
+	closes func()                          // comes before a guest is closed; nil for nothing
+
 	run func(ctx context.Context, r sandbox.Request) (sandbox.Result, error)
 }
 
@@ -110,7 +119,12 @@ func within(t *testing.T, test func(t *testing.T, h *house)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{t: t}
 		h.Registry = New(Config{
-			Keep: func(_ context.Context, r sandbox.KeepRequest) (Guest, error) {
+			Keep: func(ctx context.Context, r sandbox.KeepRequest) (Guest, error) {
+				if h.makes != nil {
+					if err := h.makes(ctx); err != nil {
+						return nil, err
+					}
+				}
 				if h.making != nil {
 					h.making <- struct{}{}
 					<-h.making
@@ -118,7 +132,8 @@ func within(t *testing.T, test func(t *testing.T, h *house)) {
 				if h.keep != nil {
 					return nil, h.keep
 				}
-				g := &fakeGuest{request: r, run: h.run, open: &h.open, closing: h.closing, done: make(chan struct{})}
+				g := &fakeGuest{request: r, run: h.run, open: &h.open, closing: h.closing, closes: h.closes,
+					done: make(chan struct{})}
 				h.open.Add(1)
 				h.made = append(h.made, g)
 				return g, nil

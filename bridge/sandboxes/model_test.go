@@ -1,20 +1,13 @@
 package sandboxes
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// model is a Registry without timers, lines or guests: what is due is found out by looking.
+// model is a Registry without timers or guests: what is due is found out by looking.
 type model struct {
 	most  int
 	boxes []*modelBox // in the order in which they were begun, the ended ones too
@@ -27,43 +20,66 @@ type modelBox struct {
 	paused        bool
 	since         time.Time
 	active        time.Duration
-	running       bool
+	making        *modelCall // the first call, while the guest is made
+	replaces      bool
+	running       *modelCall
+	line          []*modelCall
 	calls         int
-	reason        string // why it has ended
+	guest         *fakeGuest
+	ended         bool
+	reason        string // empty also if it has ended as if it had never been
 }
 
-// settle ends what was due until now.
-func (m *model) settle() {
-	for _, b := range m.boxes {
-		if b.reason != "" || b.running {
-			continue
-		}
-		type end struct {
-			at  time.Time
-			why string
-		}
-		ends := []end{{b.created.Add(8 * time.Hour), "it was 8 h old, which is the most"}}
-		if b.paused && b.settings.AutoDelete > 0 {
-			ends = append(ends, end{b.since.Add(b.settings.AutoDelete), "it was paused for " +
-				age(b.settings.AutoDelete) + ", its auto_delete_seconds"})
-		}
-		if !b.paused {
-			ends = append(ends, end{b.used.Add(30 * time.Minute), "it was not used for 30 min"})
-			if b.settings.Timeout > 0 {
-				ends = append(ends, end{b.since.Add(b.settings.Timeout - b.active), "it was active for " +
-					age(b.settings.Timeout) + ", its timeout_seconds"})
-			}
-		}
-		first := slices.MinFunc(ends, func(x, y end) int { return x.at.Compare(y.at) })
-		if !first.at.After(time.Now()) {
-			b.reason = first.why
-		}
+// busy reports whether a call is under way.
+func (b *modelBox) busy() bool { return b.making != nil || b.running != nil }
+
+// end ends it, if it hasn't ended.
+func (b *modelBox) end(reason string) {
+	if !b.ended {
+		b.ended, b.reason = true, reason
 	}
 }
 
+// leave is the end of a call at this moment.
+func (b *modelBox) leave() {
+	b.making, b.running, b.used = nil, nil, time.Now()
+	b.due()
+}
+
+func (b *modelBox) resume() {
+	if b.paused {
+		b.paused, b.since, b.used = false, time.Now(), time.Now()
+	}
+}
+
+// due ends it if that was due until now.
+func (b *modelBox) due() {
+	type end struct {
+		at  time.Time
+		why string
+	}
+	ends := []end{{b.created.Add(8 * time.Hour), "it was 8 h old, which is the most"}}
+	if b.paused && b.settings.AutoDelete > 0 {
+		ends = append(ends, end{b.since.Add(b.settings.AutoDelete), "it was paused for " +
+			age(b.settings.AutoDelete) + ", its auto_delete_seconds"})
+	}
+	if !b.paused {
+		ends = append(ends, end{b.used.Add(30 * time.Minute), "it was not used for 30 min"})
+		if b.settings.Timeout > 0 {
+			ends = append(ends, end{b.since.Add(b.settings.Timeout - b.active), "it was active for " +
+				age(b.settings.Timeout) + ", its timeout_seconds"})
+		}
+	}
+	first := slices.MinFunc(ends, func(x, y end) int { return x.at.Compare(y.at) })
+	if !b.busy() && !first.at.After(time.Now()) {
+		b.end(first.why)
+	}
+}
+
+// live returns those that haven't ended, the longest unused first.
 func (m *model) live(owner string) (all []*modelBox) {
 	for _, b := range m.boxes {
-		if b.reason == "" && (owner == "" || b.owner == owner) {
+		if !b.ended && (owner == "" || b.owner == owner) {
 			all = append(all, b)
 		}
 	}
@@ -75,231 +91,67 @@ func (m *model) live(owner string) (all []*modelBox) {
 func (m *model) list(owner string) string {
 	var all []string
 	for _, b := range slices.Backward(m.live(owner)) {
-		all = append(all, fmt.Sprintf("%s %d %v %v", b.id, b.calls, b.paused, b.running))
+		if b.making == nil {
+			all = append(all, fmt.Sprintf("%s %d %v %v", b.id, b.calls, b.paused, b.running != nil))
+		}
 	}
 	return strings.Join(all, "\n")
 }
 
-// begin returns false if there is no room.
-func (m *model) begin(owner string, s Settings) (*modelBox, bool) {
-	if own := m.live(owner); len(own) >= PerOwner || len(m.live("")) >= m.most {
-		at := slices.IndexFunc(own, func(b *modelBox) bool { return !b.running })
-		if at < 0 {
-			return nil, false
+// full returns why an owner can't have one more beside those that don't replace others.
+func (m *model) full(owner string) string {
+	own, all := 0, 0
+	for _, b := range m.live("") {
+		if !b.replaces {
+			all++
+			if b.owner == owner {
+				own++
+			}
 		}
-		own[at].reason = "another one was begun, and no more than 12 sandboxes in all are kept"
-		if len(own) >= PerOwner {
-			own[at].reason = "another one was begun, and no more than 8 sandboxes of a caller are kept"
+	}
+	switch {
+	case own >= PerOwner:
+		return "another one was begun, and no more than 8 sandboxes of a caller are kept"
+	case all >= m.most:
+		return "another one was begun, and no more than 12 sandboxes in all are kept"
+	}
+	return ""
+}
+
+// begin returns nil if there is no room.
+func (m *model) begin(owner string, s Settings) *modelBox {
+	replaces, idle := m.full(owner) != "", 0
+	for _, b := range m.live(owner) {
+		switch {
+		case b.replaces:
+			idle--
+		case !b.busy():
+			idle++
 		}
+	}
+	if replaces && idle <= 0 {
+		return nil
 	}
 	now := time.Now()
-	b := &modelBox{owner: owner, settings: s, created: now, used: now, since: now, calls: 1}
+	b := &modelBox{owner: owner, settings: s, created: now, used: now, since: now, replaces: replaces,
+		making: &modelCall{}}
 	m.boxes = append(m.boxes, b)
-	return b, true
+	return b
 }
 
-func (b *modelBox) resume() {
-	if b.paused {
-		b.paused, b.since, b.used = false, time.Now(), time.Now()
+// made is the moment in which there is a guest for b. It reports whether that has a place.
+func (m *model) made(b *modelBox) bool {
+	if !b.replaces || b.ended {
+		return !b.ended
 	}
-}
-
-// pair is a Registry and its model, which see the same.
-type pair struct {
-	*house
-	model   model
-	random  *rand.Rand
-	running map[*modelBox]chan struct{} // closed to end the call
-}
-
-// TestModel does at random what callers, guests and time can do, and compares what callers see with
-// a model that has neither timers nor lines.
-func TestModel(t *testing.T) {
-	for seed := range uint64(60) {
-		within(t, func(t *testing.T, h *house) {
-			p := &pair{house: h, model: model{most: 12}, random: rand.New(rand.NewPCG(seed, 17)),
-				running: map[*modelBox]chan struct{}{}}
-			h.run = func(ctx context.Context, r sandbox.Request) (sandbox.Result, error) {
-				if end, ok := ctx.Value(p).(chan struct{}); ok {
-					<-end
-				}
-				return sandbox.Result{}, nil
-			}
-			for step := range 400 {
-				time.Sleep(time.Duration(1 + p.random.Int64N(int64(4*time.Minute)))) // no two things at the same time
-				p.model.settle()
-				what := p.step()
-				synctest.Wait()
-				for _, owner := range []string{"a", "b", "c"} {
-					if got, want := p.listed(owner), p.model.list(owner); got != want {
-						t.Fatalf("seed %d, step %d, %s: %s has\n%s\nwant\n%s", seed, step, what, owner, got, want)
-					}
-				}
-				if n, want := int(h.open.Load()), len(p.model.live("")); n != want {
-					t.Fatalf("seed %d, step %d, %s: %d guests, want %d", seed, step, what, n, want)
-				}
-			}
-			for _, end := range p.running {
-				close(end)
-			}
-			synctest.Wait()
-		})
-		if t.Failed() {
-			return
+	why, own := m.full(b.owner), m.live(b.owner)
+	if why != "" {
+		at := slices.IndexFunc(own, func(b *modelBox) bool { return !b.busy() })
+		if at < 0 {
+			return false
 		}
+		own[at].end(why)
 	}
-}
-
-// listed is the registry's list.
-func (p *pair) listed(owner string) string {
-	var all []string
-	for _, i := range p.List(owner) {
-		all = append(all, fmt.Sprintf("%s %d %v %v", i.ID, i.Calls, i.Paused, i.Busy))
-	}
-	return strings.Join(all, "\n")
-}
-
-// step does one thing to both.
-func (p *pair) step() string {
-	owner := []string{"a", "b", "c"}[p.random.IntN(3)]
-	var b *modelBox // any that was ever begun
-	if n := len(p.model.boxes); n > 0 {
-		b = p.model.boxes[p.random.IntN(n)]
-		if own := p.model.live(owner); len(own) > 0 && p.random.IntN(4) > 0 {
-			b = own[p.random.IntN(len(own))]
-		}
-	}
-	what := p.random.IntN(12)
-	if b == nil || what < 3 {
-		return "begin for " + owner + p.begin(owner)
-	}
-	mine := b.owner == owner && b.reason == ""
-	switch what {
-	case 3, 4, 5:
-		p.use(owner, b, mine)
-		return "a call of " + owner + " in " + b.id
-	case 6:
-		p.useLong(owner, b, mine)
-		return "a long call of " + owner + " in " + b.id
-	case 7:
-		for other, end := range p.running {
-			now := time.Now()
-			close(end)
-			delete(p.running, other)
-			if other.reason == "" {
-				other.running, other.used = false, now
-				other.calls++
-				p.model.settle()
-			}
-			break
-		}
-		return "the end of a long call"
-	case 8:
-		_, err := p.Pause(owner, b.id)
-		p.same(err, owner, b, mine && !b.running)
-		if mine && !b.running && !b.paused {
-			b.active += time.Since(b.since)
-			b.paused, b.since = true, time.Now()
-		}
-		return "pause " + b.id
-	case 9:
-		_, err := p.Resume(owner, b.id)
-		p.same(err, owner, b, mine)
-		if mine {
-			b.resume()
-		}
-		return "resume " + b.id
-	case 10:
-		if p.End(owner, b.id, "ended by its caller") != mine {
-			p.t.Fatalf("whether there was one to end: not %v", mine)
-		}
-		if mine {
-			b.reason = "ended by its caller"
-		}
-		return "end " + b.id
-	default:
-		if b.reason == "" && p.random.IntN(3) == 0 {
-			i := slices.Index(p.model.boxes, b)
-			p.made[i].dies("it died")
-			b.reason = "it died"
-		}
-		return "the death of " + b.id
-	}
-}
-
-// begin returns what is to be said of it.
-func (p *pair) begin(owner string) string {
-	s := Settings{}
-	if p.random.IntN(3) == 0 {
-		s.Timeout = time.Duration(1+p.random.IntN(90)) * time.Minute
-	}
-	if p.random.IntN(3) == 0 {
-		s.AutoDelete = time.Duration(1+p.random.IntN(90)) * time.Minute
-	}
-	b, room := p.model.begin(owner, s)
-	c, err := p.Begin(owner, s)
-	if !room || err != nil {
-		if room || !errors.As(err, new(*FullError)) {
-			p.t.Fatalf("room %v, %v", room, err)
-		}
-		return ", which is full"
-	}
-	defer c.Leave()
-	b.id = c.ID()
-	if _, err := c.Run(p.t.Context(), sandbox.Request{}, nil); err != nil {
-		p.t.Fatal(err)
-	}
-	return ": " + b.id
-}
-
-// use makes a short call.
-func (p *pair) use(owner string, b *modelBox, mine bool) {
-	if b.running {
-		return // it would wait
-	}
-	_, err := p.call(owner, b.id)
-	p.same(err, owner, b, mine)
-	if mine {
-		b.resume()
-		b.used = time.Now()
-		b.calls++
-	}
-}
-
-// useLong begins a call that ends at another step.
-func (p *pair) useLong(owner string, b *modelBox, mine bool) {
-	if b.running {
-		return
-	}
-	c, err := p.Enter(p.t.Context(), owner, b.id, nil)
-	p.same(err, owner, b, mine)
-	if !mine {
-		return
-	}
-	b.resume()
-	b.running, b.used = true, time.Now()
-	end := make(chan struct{})
-	p.running[b] = end
-	go func() {
-		defer c.Leave()
-		_, _ = c.Run(context.WithValue(context.Background(), p, end), sandbox.Request{}, nil)
-	}()
-}
-
-// same checks an error.
-func (p *pair) same(err error, owner string, b *modelBox, there bool) {
-	p.t.Helper()
-	var gone *GoneError
-	var inUse *InUseError
-	switch {
-	case there && err != nil:
-		p.t.Fatalf("%s in %s: %v", owner, b.id, err)
-	case there, errors.As(err, &inUse) && b.running:
-	case !errors.As(err, &gone):
-		p.t.Fatalf("%s in %s, which has ended for %q or is another's: %v", owner, b.id, b.reason, err)
-	case b.owner == owner && gone.Reason != b.reason:
-		p.t.Fatalf("%s in %s: %q, want %q", owner, b.id, gone.Reason, b.reason)
-	case b.owner != owner && gone.Reason != "":
-		p.t.Fatalf("%s hears of %s: %q", owner, b.id, gone.Reason)
-	}
+	b.replaces = false
+	return true
 }

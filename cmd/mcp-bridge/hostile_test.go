@@ -19,14 +19,16 @@ import (
 // hostile is a program of testdata/hostile. The comments at its top say what it does and, each on a
 // line of its own, what must come of it ("want:", one JSON object) and how many seconds it has
 // ("timeout:", as many as it takes without); "alone" stands in one that moves or takes so much that
-// no other runs beside it. Of the members of a wanted object texts are patterns in which * is any
+// no other runs beside it. "kept:" and "again:" say what comes of it in a sandbox and the second
+// time there, and "next:" what becomes of the next call, where that is something else. Of the members of a wanted object texts are patterns in which * is any
 // text, a status may be one of several with | between them, exitCode may be "!0", truncated says
 // whether there is such a member, and artifacts is how many there are.
 type hostile struct {
-	name, code string
-	want       map[string]any
-	timeout    int
-	alone      bool
+	name, code        string
+	want              map[string]any
+	kept, again, next map[string]any
+	timeout           int
+	alone             bool
 }
 
 // patience is how long anything may take that isn't about time, in seconds: the machine may be
@@ -66,8 +68,10 @@ func loadHostile(t *testing.T) []hostile {
 			if !comment {
 				break
 			}
-			if want, ok := strings.CutPrefix(text, "want: "); ok {
-				if err := json.Unmarshal([]byte(want), &h.want); err != nil {
+			word, value, _ := strings.Cut(text, ": ")
+			of := map[string]*map[string]any{"want": &h.want, "kept": &h.kept, "again": &h.again, "next": &h.next}
+			if to := of[word]; to != nil {
+				if err := json.Unmarshal([]byte(value), to); err != nil {
 					t.Fatalf("%s: %v", path, err)
 				}
 			} else if seconds, ok := strings.CutPrefix(text, "timeout: "); ok {
@@ -169,12 +173,18 @@ func (c *client) structured(code string, timeout int) hostileGot {
 
 func (h hostile) check(t *testing.T, got hostileGot) {
 	t.Helper()
+	check(t, h.want, got)
+}
+
+// check compares an answer with what is wanted.
+func check(t *testing.T, want map[string]any, got hostileGot) {
+	t.Helper()
 	text, err := json.Marshal(got)
 	must(t, err)
 	var members map[string]any
 	must(t, json.Unmarshal(text, &members))
 	t.Logf("%s %d %s", got.Status, got.ExitCode, got.Message)
-	if wrong := unlike("the result", h.want, members); wrong != nil {
+	if wrong := unlike("the result", want, members); wrong != nil {
 		t.Errorf("%s\ngot %.3000s", strings.Join(wrong, "\n"), text)
 	}
 }

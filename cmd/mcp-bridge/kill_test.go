@@ -51,17 +51,26 @@ func TestKilled(t *testing.T) {
 // of any of them.
 func TestKilledAtRandomMoments(t *testing.T) {
 	needEngine(t)
-	killAtRandomMoments(t, oneCall)
+	killAtRandomMoments(t, oneCall, 2)
 }
 
-// TestKilledInSandboxes does the same in the first call of a sandbox that lasts.
+// TestKilledInSandboxes does the same in the calls of a sandbox that lasts: the one that makes it,
+// one that ends well, one that is taken back, and the one after that. Every other bridge is left
+// alive and loses its client instead, as it does when that is killed.
 func TestKilledInSandboxes(t *testing.T) {
 	needEngine(t)
-	killAtRandomMoments(t, strings.Replace(oneCall, `"servers":[]`, `"servers":[],"sandbox":"new"`, 1))
+	calls := oneCall
+	for i, code := range []string{"x = 1", "import os; os._exit(1)", "print(x)"} {
+		calls += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python",`+
+			`"arguments":{"code":%q,"servers":[],"timeout":100}}}`+"\n", i+3, code)
+	}
+	killAtRandomMoments(t, calls, 5, "MCP_BRIDGE_STATE=session")
 }
 
-func killAtRandomMoments(t *testing.T, call string) {
+// killAtRandomMoments kills bridges that a client has written calls to, the last of which has an id.
+func killAtRandomMoments(t *testing.T, calls string, last int, vars ...string) {
 	t.Helper()
+	clients := len(vars) > 0
 	rounds, atATime := 10, 10
 	if testing.Short() {
 		rounds = 1
@@ -71,7 +80,7 @@ func killAtRandomMoments(t *testing.T, call string) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	answered := 0
+	answered, first := 0, 0
 	for round := range rounds {
 		before, mark := runtimeDirs(t), fmt.Sprintf("%s=%d", markVar, r.Uint64())
 		var pids []int
@@ -80,34 +89,40 @@ func killAtRandomMoments(t *testing.T, call string) {
 		for i := range atATime {
 			moment := time.Duration(r.Int64N(int64(life)))
 			cmd := command(t, nil)
-			cmd.Env = append(cmd.Env, mark)
+			cmd.Env = append(append(cmd.Env, mark), vars...)
 			cmd.Stdout = &outs[i]
 			in, w := io.Pipe() // which stays open, as a client's does
 			cmd.Stdin = in
 			must(t, cmd.Start())
-			go io.WriteString(w, call) // ends with the read side, at the latest when the bridge is gone
+			go io.WriteString(w, calls) // ends with the read side, at the latest when the bridge is gone
 			pids = append(pids, cmd.Process.Pid)
 			killed.Go(func() {
 				<-time.After(moment)
-				if err := cmd.Process.Kill(); err != nil {
+				if clients && i%2 == 1 {
+					w.Close()
+				} else if err := cmd.Process.Kill(); err != nil {
 					t.Errorf("round %d, killed after %v: %v", round, moment, err)
+				} else {
+					in.Close()
 				}
-				in.Close()
-				cmd.Wait() //nolint:errcheck // it was killed
+				cmd.Wait() //nolint:errcheck // it was killed, or says how a client's end is
 			})
 		}
 		killed.Wait()
 		for i := range outs {
-			if strings.Contains(outs[i].String(), `"id":2`) {
+			if strings.Contains(outs[i].String(), fmt.Sprintf(`"id":%d,`, last)) {
 				answered++
+			}
+			if strings.Contains(outs[i].String(), `"id":2,`) {
+				first++
 			}
 		}
 		noneLeft(t, pids, before, mark)
 	}
-	t.Logf("%d of %d, killed within %v, had answered their call", answered, rounds*atATime,
-		life.Round(time.Millisecond))
+	t.Logf("of %d, killed within %v, %d had answered their first call and %d their last", rounds*atATime,
+		life.Round(time.Millisecond), first, answered)
 	if answered == rounds*atATime {
-		t.Error("none was killed before its call had been answered")
+		t.Error("none was killed before its last call had been answered")
 	}
 }
 
@@ -143,7 +158,7 @@ const oneCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protoc
 func noneLeft(t *testing.T, pids []int, before []string, mark string) {
 	t.Helper()
 	allGone(t, func() []string {
-		left := append(servicesLeft(t, before, mark), monitorsOf(pids)...)
+		left := append(servicesLeft(t, pids, before, mark), monitorsOf(pids)...)
 		for _, pid := range pids {
 			left = append(left, consolesOf(t, pid)...)
 		}
@@ -154,21 +169,18 @@ func noneLeft(t *testing.T, pids []int, before []string, mark string) {
 	})
 }
 
-// servicesLeft are the API services with the mark in their environment, and the new directories in
-// which no other one lives.
-func servicesLeft(t *testing.T, before []string, mark string) (left []string) {
-	var others []string
+// servicesLeft are the API services with the mark in their environment, and the new directories of
+// these bridges, whose number is in the name.
+func servicesLeft(t *testing.T, pids []int, before []string, mark string) (left []string) {
 	for _, pid := range processes("system\x00service") {
 		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil &&
 			bytes.Contains(env, []byte(mark)) {
 			left = append(left, fmt.Sprintf("API service %d", pid))
-		} else if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
-			others = append(others, string(line))
 		}
 	}
 	for _, d := range runtimeDirs(t) {
-		if !slices.Contains(before, d) && !slices.ContainsFunc(others,
-			func(line string) bool { return strings.Contains(line, d) }) {
+		own := func(pid int) bool { return strings.HasPrefix(filepath.Base(d), fmt.Sprintf("mcp-bridge-%d-", pid)) }
+		if !slices.Contains(before, d) && slices.ContainsFunc(pids, own) {
 			left = append(left, "directory "+d)
 		}
 	}

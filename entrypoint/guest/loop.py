@@ -89,6 +89,7 @@ class Loop:
         sandbox = self._run.sandbox
         if not sandbox or sandbox.lost or not self._link_open:
             return False
+        sandbox.tidy()
         self._run.again()
         self._watch, self._output = None, self._printed
         self._run.warm = self._run.ready

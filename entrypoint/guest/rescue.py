@@ -25,7 +25,7 @@ PATIENCE = 10.0  # seconds that a process of the sandbox has to answer, if the c
 READY = 5.0  # seconds that a copy has until it waits
 SOON = 0.001  # seconds between two looks whether processes have ended
 LARGE = 0.4  # of the memory limit: with more, there is no room for a second copy of the variables
-ENOUGH = 0.003  # seconds after which a call isn't held up by the end of a process that isn't needed
+ENOUGH = 0.05  # seconds after which a call isn't held up by the end of a process that isn't needed
 
 # What the process of the variables has been asked for.
 _FIRST, _BEGUN, _ENDED, _AGAIN = "a copy before the first call", "code", "a copy", "a copy of a copy"
@@ -39,6 +39,7 @@ class Sandbox:
         self.running = False  # processes run on between calls
         self.spare = 0  # has the variables of before this call
         self.older = 0  # has those of before the last call, until the next one
+        self._useless = 0  # had those of before that one
         self.until = 0.0  # the process has until then to answer, if it was asked for anything
         self.sent: dict[str, tuple[int, ...]] = {}  # files that were handed over, as they were then
         self.lost = ""  # why there is no process any more
@@ -111,6 +112,11 @@ class Sandbox:
         if self.older and now - self._run.began >= ENOUGH:
             _kill(self.older)
             self.older = 0
+
+    def tidy(self) -> None:
+        """Ends the process that isn't needed, when the host has been told: its end takes a millisecond."""
+        _kill(self._useless)
+        self._useless = 0
 
     def _execute(self) -> None:
         """Sends the code, with the key and whether the call can be taken back."""
@@ -231,7 +237,7 @@ class Sandbox:
                 said = "the command has ended the process of the variables; threads are gone"
                 self._note = f"{said}; {self._note}" if self._note else said
         elif self._run.alive:
-            _kill(self.older)
+            self._useless = self.older
             self.older, self.spare, self._fresh = self.spare, self._fresh, 0
         elif self._replaced(requests, self.spare, self.older):
             state = "before"
@@ -316,7 +322,7 @@ class Sandbox:
 
     def end(self) -> None:
         """Ends all processes where that doesn't happen by itself."""
-        for pid in (self.spare, self.older, self._fresh):
+        for pid in (self.spare, self.older, self._fresh, self._useless):
             _kill(pid)
 
     def _replaced(self, requests: Requests | None, *copies: int) -> int:

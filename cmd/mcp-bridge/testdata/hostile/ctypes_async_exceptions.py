@@ -1,5 +1,7 @@
 # Throws exceptions into its own main thread from another, without end.
 # want: {"status":"error|exit","exitCode":"!0","stdout":"before\n"}
+# again: {"status":"error|exit","exitCode":"!0","stdout":"*"}
+# next: {"status":"ok|error","stdout":"*"}
 # alone
 import ctypes
 import threading

@@ -1,5 +1,6 @@
 # Kills all that it may kill, itself left out by the kernel: there is nothing else.
-# want: {"status":"error","exitCode":1,"error":{"type":"ProcessLookupError","line":7}}
+# want: {"status":"error","exitCode":1,"error":{"type":"ProcessLookupError","line":8}}
+# kept: {"status":"ok","stdout":""}
 import os
 import signal
 

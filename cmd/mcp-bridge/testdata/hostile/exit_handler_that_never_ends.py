@@ -1,5 +1,6 @@
 # Registers an exit handler that never ends.
 # want: {"status":"timeout","stdout":"main is over\n"}
+# kept: {"status":"ok","stdout":"main is over\n"}
 # timeout: 2
 import atexit
 import time

@@ -1,6 +1,8 @@
 # Leaves where files are handed over what is no file, or not its own: a pipe that nobody writes to, a socket, links to devices, to
 # the supervisor's memory and out of the directory, a loop, a file of a terabyte. Only the one real file is handed over.
 # want: {"status":"ok","stdout":"before\nafter\n*","artifacts":1}
+# again: {"status":"error","stdout":"before\n","error":{"type":"FileExistsError"}}
+# next: {"status":"ok","stdout":"42 9007199254740994\n","calls":1}
 import os
 import socket
 

@@ -1,5 +1,6 @@
 # Claims an error whose fields are of no type that they can have, and one that is larger than what is kept.
 # want: {"status":"error","exitCode":1,"error":{"type":"T","message":"xxx*left out here*xxx","line":0}}
+# kept: {"status":"exit","exitCode":1,"error":null}
 import os
 
 link = max(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}"))

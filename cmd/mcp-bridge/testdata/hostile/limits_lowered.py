@@ -1,5 +1,6 @@
 # Takes from itself what the guest needs at its end: memory, files, descriptors. It prints, ends, and is told as it was.
 # want: {"status":"ok","stdout":"before\nafter\n"}
+# next: {"status":"error","stdout":"","calls":0}
 import resource
 
 print("before")

@@ -1,5 +1,7 @@
 # Puts a socket of its own in the link's place and answers its own calls. It fools itself only: no call is counted or made.
 # want: {"status":"ok","stdout":"forged\n","calls":0}
+# kept: {"status":"timeout","stdout":"forged\n","calls":0}
+# timeout: 15
 import os
 import socket
 import threading

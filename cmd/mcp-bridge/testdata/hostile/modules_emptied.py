@@ -1,5 +1,7 @@
 # Empties sys.modules, meta_path and path, then ends.
 # want: {"status":"ok","stdout":"before\nafter\n"}
+# again: {"status":"error","stdout":"","calls":0}
+# next: {"status":"error","stdout":"","calls":0}
 import sys
 
 print("before")

@@ -1,5 +1,6 @@
 # Has twenty processes write at once, and leaves ten of them writing.
 # want: {"status":"ok","stdout":"*","truncated":true}
+# next: {"status":"ok","stdout":"*","calls":1}
 import os
 import subprocess
 

@@ -1,5 +1,7 @@
 # Finds the guest's modules and runs the supervisor's own code in the child. It has none of the supervisor's descriptors.
 # want: {"status":"ok|error|exit","stdout":"before\n{\"type\":\"done\",*"}
+# again: {"status":"ok|error|exit","calls":0}
+# next: {"status":"ok","calls":1}
 # alone
 import sys
 

@@ -1,5 +1,7 @@
 # Overwrites, deletes and patches the proxies of the servers, and the types they are made of.
 # want: {"status":"ok","stdout":"broken\nafter\n"}
+# again: {"status":"error","stdout":"","calls":0}
+# next: {"status":"error","stdout":"","calls":0}
 print("before") if False else None
 kind = type(mcp_shop)
 for name in ("__getattr__", "__call__", "__getitem__", "__dir__"):

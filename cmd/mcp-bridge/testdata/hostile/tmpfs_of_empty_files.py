@@ -1,5 +1,7 @@
 # Makes files without content until something says no.
 # want: {"status":"memory_limit|ok","stdout":"before\n*"}
+# again: {"status":"error|memory_limit|ok","stdout":"before\n*"}
+# next: {"status":"ok|memory_limit|error","stdout":"*"}
 # alone
 import os
 
