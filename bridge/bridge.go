@@ -163,11 +163,11 @@ type Config struct {
 	// Zero means DefaultOutput.
 	Output int64
 
-	OutputMode string         // OutputText or OutputStructured; empty means OutputText
-	Replica    client.Replica // where there are others; it marks ids
-	Instance   string         // of this process, by which a bridge knows that it is its own client; may be empty
-	Version    string         // of the program; empty means "dev"
-	Log        *slog.Logger   // one Info line per run; nil means silence
+	OutputMode string       // OutputText or OutputStructured; empty means OutputText
+	Replica    Replica      // empty for the only one; ids carry it
+	Instance   string       // of this process, by which a bridge knows that it is its own client; may be empty
+	Version    string       // of the program; empty means "dev"
+	Log        *slog.Logger // one Info line per run; nil means silence
 }
 
 // Bridge is the MCP server. It is safe for concurrent use and holds nothing that has to be closed:

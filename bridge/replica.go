@@ -10,6 +10,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
+// Replica is the name of a bridge where there are others behind the same URL.
+type Replica = client.Replica
+
 // newID names a call in the log, in its container's labels, and for who reads what it has left.
 func (b *Bridge) newID() string { return randomID() + b.cfg.Replica.Suffix() }
 

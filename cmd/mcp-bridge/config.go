@@ -18,7 +18,6 @@ import (
 	"github.com/kelseyhightower/envconfig"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
-	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -68,7 +67,7 @@ type config struct {
 	Seccomp            string `default:"strict"`
 	OCIRuntime         string `envconfig:"OCI_RUNTIME"`
 	AllowRootful       bool   `split_words:"true" default:"false"`
-	Replica            client.Replica
+	Replica            bridge.Replica
 	HTTPTokens         string `envconfig:"HTTP_TOKENS"`
 	HTTPIssuer         string `envconfig:"HTTP_ISSUER"`
 	HTTPAudience       string `envconfig:"HTTP_AUDIENCE"`
@@ -265,7 +264,7 @@ const (
 )
 
 // replica returns the bridge's name among those behind one URL. A client of stdio has but one.
-func (c config) replica(what purpose) client.Replica {
+func (c config) replica(what purpose) bridge.Replica {
 	if what != listening {
 		return ""
 	}
