@@ -124,7 +124,7 @@ storms: ## all tests over rootless podman: hostile code, random kills, every ser
 conformance: build ## the official conformance suite, as a server and as a client; needs image and npm
 	@test/conformance/run
 
-clients: build ## the SDKs, mcp-remote, Inspector and Claude Code over HTTP; needs image and npm
+clients: build ## the SDKs, mcp-remote, Inspector and Claude Code over HTTP, and a bridge that is killed; needs image and npm
 	@test/clients/run
 
 browser: build ## pages in a headless Chromium try to call the bridge over HTTP; needs setup browser
