@@ -6,11 +6,12 @@ TAGS := $(shell cat scripts/build-tags)
 # Without a usable git there is no revision to put into the binary, and Go would refuse to build.
 VCS := $(shell git status --porcelain >/dev/null 2>&1 && echo auto || echo false)
 FUZZTIME ?= 10s
+LOAD ?= 200 5m 8
 # Root runs the program as another user, who can't look into root's home.
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build install man completions release-check demo test test-all storms conformance clients browser hosts check setup third-party vulncheck fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -124,8 +125,11 @@ storms: ## all tests over rootless podman: hostile code, random kills, every ser
 conformance: build ## the official conformance suite, as a server and as a client; needs image and npm
 	@test/conformance/run
 
-clients: build ## the SDKs, mcp-remote, Inspector and Claude Code over HTTP; needs image and npm
+clients: build ## the SDKs, mcp-remote, Inspector and Claude Code over HTTP, and a bridge that is killed; needs image and npm
 	@test/clients/run
+
+load: build ## 200 calls a second into sandboxes over HTTP for five minutes, by vegeta; LOAD="RATE DURATION SANDBOXES"; needs image
+	@test/load/run $(LOAD)
 
 browser: build ## pages in a headless Chromium try to call the bridge over HTTP; needs setup browser
 	@test/browser/run

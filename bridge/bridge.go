@@ -164,6 +164,7 @@ type Config struct {
 	Output int64
 
 	OutputMode string       // OutputText or OutputStructured; empty means OutputText
+	Replica    Replica      // empty for the only one; ids carry it
 	Instance   string       // of this process, by which a bridge knows that it is its own client; may be empty
 	Version    string       // of the program; empty means "dev"
 	Log        *slog.Logger // one Info line per run; nil means silence

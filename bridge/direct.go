@@ -69,7 +69,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	if err := b.unready(ctx); err != nil {
 		return Report{}, err
 	}
-	id, began, status := newID(), time.Now(), statusPanic
+	id, began, status := b.newID(), time.Now(), statusPanic
 	ctx, end := b.telemetry.begin(ctx, id)
 	defer func() { end(status, output.Times{Total: time.Since(began)}) }()
 	req := sandboxRequest(id, a, nil)

@@ -43,7 +43,7 @@ func (b *Bridge) inside(ctx context.Context, tool string, raw json.RawMessage, r
 		return mcp.NewToolResultError(text.Hinted(err)), func() {}
 	}
 	began := time.Now()
-	by.ID = newID()
+	by.ID = b.newID()
 	res, said := b.sandboxTools.Call(ctx, tool, raw, by)
 	outcome := cmp.Or(said.Code, audit.OutcomeOK)
 	record := audit.Record{Kind: audit.KindSandbox, Run: by.ID, Sandbox: named(said.Sandbox), Tool: tool,

@@ -37,7 +37,7 @@ const statusPanic = "panic"
 // or its connection.
 func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	began := time.Now()
-	id, status := newID(), statusPanic
+	id, status := b.newID(), statusPanic
 	r := requestOf(ctx)
 	p := r.Report(ctx)
 	defer p.Finish() // before the answer is sent, and when the call panics
@@ -214,8 +214,8 @@ func outcomeOf(id string, a arguments, r sandbox.Result, limit int) output.Outco
 	return o
 }
 
-// newID names a call in the log and in its container's labels.
-func newID() string {
+// randomID returns 48 random bits.
+func randomID() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])

@@ -18,7 +18,7 @@ import (
 
 // searchTools answers a call of search_tools. It takes no place among the runs.
 func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
-	began, id := time.Now(), newID()
+	began, id := time.Now(), b.newID()
 	res, err := b.foundTools(ctx, id, raw)
 	took := rounded(time.Since(began))
 	r := requestOf(ctx)

@@ -41,8 +41,8 @@ func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 		most = maxParkedShared
 	}
 	s := &session{
-		bridge: b, asks: elicit.NewClient(), parked: elicit.NewParking(b.self, most, b.cfg.Log), shared: c.Shared(),
-		owner: c.Principal, own: newID(),
+		bridge: b, asks: elicit.NewClient(), parked: elicit.NewParking(b.self, most, b.cfg.Replica.Suffix(), b.cfg.Log), shared: c.Shared(),
+		owner: c.Principal, own: randomID(),
 	}
 	if c.Stdio {
 		s.owner = s.own
@@ -103,6 +103,9 @@ func (r request) links() bool { return r.Request == nil || !r.NoLinks }
 // handle answers a request. It implements client.Handler.
 func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMessage {
 	if answer := s.conform(ctx, r); answer != nil {
+		return answer
+	}
+	if answer := s.bridge.elsewhere(r); answer != nil {
 		return answer
 	}
 	can := elicit.Declared(r.Capabilities)

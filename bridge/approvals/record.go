@@ -141,7 +141,9 @@ func (r record) save(path string) error {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
-		err = filelock.Replace(path, filepath.Base(path)+".*", text)
+		pattern := filepath.Base(path) + ".*"
+		filelock.Sweep(filepath.Dir(path), pattern)
+		err = filelock.Replace(path, pattern, text)
 	}
 	if err != nil {
 		return &UnwritableError{path, err}

@@ -32,7 +32,8 @@ var errUnknownState = fmt.Errorf("requestState was not issued by this server to 
 // and only for a call with the same arguments. Parking is safe for concurrent use.
 type Parking struct {
 	self mcp.Implementation
-	most int // calls
+	most int    // calls
+	mark string // that states end in
 	log  *slog.Logger
 
 	mu     sync.Mutex // also of its dialogues
@@ -41,9 +42,9 @@ type Parking struct {
 }
 
 // NewParking returns the Parking of a client that is told who it talks to, for most calls at a
-// time.
-func NewParking(self mcp.Implementation, most int, log *slog.Logger) *Parking {
-	return &Parking{self: self, most: most, log: log, calls: map[string]*Dialogue{}}
+// time. Their states end in mark.
+func NewParking(self mcp.Implementation, most int, mark string, log *slog.Logger) *Parking {
+	return &Parking{self: self, most: most, mark: mark, log: log, calls: map[string]*Dialogue{}}
 }
 
 // InputRequired is the result of a call that is parked.
@@ -268,7 +269,7 @@ func (d *Dialogue) park() *InputRequired {
 	if len(asked) == 0 {
 		return nil
 	}
-	state := rand.Text()
+	state := rand.Text() + p.mark
 	d.state, p.calls[state] = state, d
 	d.limit = time.AfterFunc(Timeout, func() {
 		p.mu.Lock()

@@ -122,8 +122,8 @@ func exposedError(dir string, about fs.FileInfo) error {
 	return fmt.Errorf("everybody may write %s, so no file is put there; run: chmod o-w %[1]s", dir)
 }
 
-// runName is what a bridge calls a run.
-var runName = regexp.MustCompile(`^[0-9a-f]{12}$`)
+// runName is what a bridge calls a run, with its own name where it has one.
+var runName = regexp.MustCompile(`^[0-9a-f]{12}(\.[a-z0-9-]{1,63})?$`)
 
 // kept is the directory of one run.
 type kept struct {

@@ -139,7 +139,7 @@ func (t *Tokens) List() ([]Token, error) {
 	if err == nil && now.same(t.read) {
 		return t.all, t.err
 	}
-	before := t.err
+	before, all, known := t.err, t.all, t.read.info != nil
 	t.read = now
 	t.all, t.err = t.load()
 	switch {
@@ -147,8 +147,28 @@ func (t *Tokens) List() ([]Token, error) {
 		t.log.Error("the file of tokens can't be used; no request with one is answered", text.Next(t.err)...)
 	case before != nil:
 		t.log.Info("the file of tokens can be used again", "tokens", len(t.all))
+	case known:
+		t.tell(all, info.ModTime())
 	}
 	return t.all, t.err
+}
+
+// tell logs whose tokens are no longer there, and whose weren't there before, since a time. It is
+// called with mu held.
+func (t *Tokens) tell(before []Token, at time.Time) {
+	has := func(all []Token, token Token) bool {
+		return slices.ContainsFunc(all, func(o Token) bool { return o.Name == token.Name && o.sum == token.sum })
+	}
+	for _, token := range before {
+		if !has(t.all, token) {
+			t.log.Info("a token was revoked", "principal", token.Name, "at", at)
+		}
+	}
+	for _, token := range t.all {
+		if !has(before, token) {
+			t.log.Info("a token was made", "principal", token.Name, "at", at)
+		}
+	}
 }
 
 // A FileError says why a file of tokens can't be used.
@@ -361,7 +381,9 @@ func (t *Tokens) change(edit func([]Token) ([]Token, error)) error {
 		line := fmt.Sprintf("%s sha256:%x %s", token.Name, token.sum, token.Since)
 		content.WriteString(strings.TrimSpace(line) + "\n")
 	}
-	if err := filelock.Replace(t.path, filepath.Base(t.path)+".new-*", content.Bytes()); err != nil {
+	pattern := filepath.Base(t.path) + ".new-*"
+	filelock.Sweep(filepath.Dir(t.path), pattern)
+	if err := filelock.Replace(t.path, pattern, content.Bytes()); err != nil {
 		return fmt.Errorf("writing the tokens: %w", err)
 	}
 	return nil

@@ -216,6 +216,37 @@ func TestTokensLookAgain(t *testing.T) {
 	}
 }
 
+// TestTokensTold: the log says whose token was revoked or made while a bridge serves, and when.
+func TestTokensTold(t *testing.T) {
+	var log bytes.Buffer
+	path := openTokens(t).Path()
+	serving := OpenTokens(path, slog.New(slog.NewTextHandler(&log, nil)))
+	command := OpenTokens(path, nil)
+	add(t, command, "alice")
+	look := func(want string, times int) {
+		t.Helper()
+		if _, err := serving.List(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(log.String(), want); got != times {
+			t.Errorf("%q is %d times in the log, want %d:\n%s", want, got, times, log.String())
+		}
+	}
+	look("token", 0) // those that it begins with
+	add(t, command, "bob")
+	look(`msg="a token was made" principal=bob at=20`, 1)
+	if err := command.Revoke("alice"); err != nil {
+		t.Fatal(err)
+	}
+	look(`msg="a token was revoked" principal=alice at=20`, 1)
+	look("principal=", 2)
+	if err := command.Revoke("bob"); err != nil {
+		t.Fatal(err)
+	}
+	add(t, command, "bob")
+	look("principal=bob", 3)
+}
+
 // TestRevokeUnwritable: a token that can't be revoked is said to be good still.
 func TestRevokeUnwritable(t *testing.T) {
 	tokens := openTokens(t)

@@ -181,6 +181,16 @@ func (c contents) MarshalJSON() ([]byte, error) {
 	})
 }
 
+// RunOf returns the run whose file a URI names, or nothing.
+func RunOf(uri string) string {
+	rest, ok := strings.CutPrefix(uri, runsURI)
+	if !ok {
+		return ""
+	}
+	id, _, _ := strings.Cut(rest, "/")
+	return id
+}
+
 func (v View) file(uri string) (sandbox.Artifact, error) {
 	id, escaped, _ := strings.Cut(strings.TrimPrefix(uri, runsURI), "/")
 	r, err := v.find(id)

@@ -160,7 +160,7 @@ type GoneError struct {
 }
 
 // maxEcho bounds how much of an id that a caller made up an error repeats.
-const maxEcho = 20
+const maxEcho = 80
 
 func (e *GoneError) Error() string {
 	if e.Reason != "" {

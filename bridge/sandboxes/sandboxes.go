@@ -42,7 +42,7 @@ type Guest interface {
 	Close() error
 }
 
-// Config is what a Registry is made from. All fields are required.
+// Config is what a Registry is made from. All fields but Suffix are required.
 type Config struct {
 	Keep func(ctx context.Context, r sandbox.KeepRequest) (Guest, error)
 
@@ -54,6 +54,7 @@ type Config struct {
 	LongestCall time.Duration
 
 	Limits runtime.Limits // of a sandbox without an environment
+	Suffix string         // of ids; may be empty
 }
 
 // Registry holds the sandboxes. It is safe for concurrent use.
@@ -139,7 +140,7 @@ func (r *Registry) begin(owner string, s Settings) (*Call, error) {
 		}
 	}
 	now := time.Now()
-	b := &record{registry: r, id: r.ids.next(), owner: owner, settings: s, created: now, used: now, since: now,
+	b := &record{registry: r, id: r.ids.next() + r.cfg.Suffix, owner: owner, settings: s, created: now, used: now, since: now,
 		busy: true, replaces: bound != ""}
 	r.live[b.id] = b
 	return &Call{record: b}, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
 
@@ -19,6 +20,7 @@ const (
 	headerVersion = mcp.HeaderProtocolVersion
 	headerSession = mcp.HeaderSessionID
 	headerEvent   = mcp.HeaderLastEventID
+	headerReplica = "Mcp-Bridge-Replica" // of an answer with 421: which replica can answer
 
 	typeJSON   = "application/json"
 	typeEvents = "text/event-stream"
@@ -142,6 +144,8 @@ func statusOf(code int) int {
 	switch code {
 	case jsonrpc.CodeMethodNotFound:
 		return http.StatusNotFound
+	case client.CodeMisdirected:
+		return http.StatusMisdirectedRequest
 	case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION,
 		jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams, jsonrpc.CodeParse:
 		return http.StatusBadRequest

@@ -122,7 +122,7 @@ func newTeam(t testing.TB, changes ...func(*bridge.Config)) *team {
 		t.Fatal(err)
 	}
 	h := streamable.New(streamable.Config{Clients: b.Clients(), Hosts: streamable.Loopback,
-		Log: slog.New(slog.DiscardHandler), Authenticate: byHeader})
+		Log: slog.New(slog.DiscardHandler), Authenticate: byHeader, Replica: cfg.Replica})
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
 		h.Close()

@@ -151,11 +151,18 @@ func (p *response) event(e event, n int) (whole bool, err error) {
 // answer writes the whole response as one message.
 func (p *response) answer(e event) error {
 	status := http.StatusOK
-	var failed struct{ Code int }
-	if e.err != nil && json.Unmarshal(e.err, &failed) == nil {
-		status = p.status(failed.Code)
+	var failed struct {
+		Code int
+		Data struct{ Replica string }
 	}
 	header := p.w.Header()
+	if e.err != nil {
+		_ = json.Unmarshal(e.err, &failed) // it is our own, and Data has many forms
+		status = p.status(failed.Code)
+	}
+	if status == http.StatusMisdirectedRequest {
+		header.Set(headerReplica, failed.Data.Replica)
+	}
 	header.Set("Content-Type", typeJSON)
 	header.Set("Content-Length", strconv.Itoa(len(e.raw)))
 	p.w.WriteHeader(status)

@@ -2,8 +2,11 @@ package streamable_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -12,7 +15,9 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -52,7 +57,7 @@ func lasting(t testing.TB, state string, made chan *counter) func(*bridge.Config
 				return g, nil
 			},
 			Idle: time.Hour, MaxAge: 8 * time.Hour, Most: 12, LongestCall: time.Minute,
-			Limits: runtime.Limits{Memory: 512 << 20, CPUs: 2},
+			Limits: runtime.Limits{Memory: 512 << 20, CPUs: 2}, Suffix: c.Replica.Suffix(),
 		})
 		t.Cleanup(c.Sandboxes.Close)
 		c.State, c.Offer = state, bridge.ToolNames()
@@ -70,7 +75,7 @@ func tool(t testing.TB, e era, who, name, args string) string {
 	return fmt.Sprintf("%d %s %+v", status, last.Result, last.Error)
 }
 
-var inSandbox = regexp.MustCompile(`\[sandbox ([a-z0-9]+)[:,]`)
+var inSandbox = regexp.MustCompile(`\[sandbox ([a-z0-9.-]+)[:,]`)
 
 // TestForeignSandboxes has bob use the id of a sandbox of alice's in each tool that takes one. What
 // he is answered is what he is for an id that there never was, and alice's sandbox is as it was.
@@ -175,4 +180,160 @@ func TestSandboxesOfSessions(t *testing.T) {
 			t.Errorf("call %d of a client without sessions: %s", i+1, got)
 		}
 	}
+}
+
+// replicas returns two bridges, each of which marks its ids.
+func replicas(t testing.TB) (west, east *team) {
+	named := func(name client.Replica) *team {
+		return newTeam(t, func(c *bridge.Config) { c.Replica = name },
+			lasting(t, bridge.StateNone, make(chan *counter, 16)))
+	}
+	return named("west"), named("east-2")
+}
+
+// TestMisdirected: an id of another replica is answered with its name; one of this replica that
+// isn't there, and one of no replica, as ever.
+func TestMisdirected(t *testing.T) {
+	west, east := replicas(t)
+	of, at := west.eras()[1], east.eras()[1]
+	begun := inSandbox.FindStringSubmatch(tool(t, of, "alice", "run_python", `{"code":"1","sandbox":"new"}`))
+	if begun == nil || !strings.HasSuffix(begun[1], ".west") {
+		t.Fatalf("the sandbox %q was begun", begun)
+	}
+	asks := west.asked(t)
+	run := keptRun(t, of, "alice")
+	if !strings.HasSuffix(run, ".west") {
+		t.Errorf("a run is called %s", run)
+	}
+	file := "mcp-bridge://runs/" + run + "/secret.txt"
+	for _, c := range []struct{ method, name, params string }{
+		{"tools/call", "run_python", `{"name":"run_python","arguments":{"code":"1","sandbox":"` + begun[1] + `"}}`},
+		{"tools/call", "sandbox_info", `{"name":"sandbox_info","arguments":{"sandbox_id":"` + begun[1] + `"}}`},
+		{"tools/call", "sandbox_kill", `{"name":"sandbox_kill","arguments":{"sandbox_id":"` + begun[1] + `"}}`},
+		{"tools/call", "read_output", `{"name":"read_output","arguments":{"run":"` + run + `"}}`},
+		{"resources/read", file, `{"uri":"` + file + `"}`},
+		{"tools/call", "run_python", `{"name":"run_python","arguments":{"code":"buy"},"requestState":"` + asks + `"}`},
+	} {
+		status, header, got := east.modernly("alice", c.method, c.name, c.params)
+		if status != http.StatusMisdirectedRequest || header.Get("Mcp-Bridge-Replica") != "west" || len(got) != 1 ||
+			got[0].Error == nil || got[0].Error.Code != client.CodeMisdirected || string(got[0].ID) != "7" ||
+			!strings.Contains(got[0].Error.Message, "replica west") {
+			t.Errorf("%s %s: %d, %v, %+v", c.method, c.params, status, header, got)
+		}
+		if c.name == "sandbox_kill" {
+			continue
+		}
+		if status, _, got := west.modernly("alice", c.method, c.name, c.params); status != http.StatusOK {
+			t.Errorf("its own %s %s: %d, %+v", c.method, c.params, status, got)
+		}
+	}
+	for id, want := range map[string]string{
+		"zzzz.east-2": "you have no sandbox", "zzzz": "you have no sandbox", "zzzz.": "you have no sandbox",
+		"zzzz.WEST": "you have no sandbox", `zzzz.west\r\nX: y`: "you have no sandbox",
+	} {
+		if got := tool(t, at, "alice", "sandbox_info", `{"sandbox_id":"`+id+`"}`); !strings.Contains(got, want) {
+			t.Errorf("%q: %s", id, got)
+		}
+	}
+}
+
+// TestMisdirectedSession: a session is of one replica, and what it asks of another's isn't there.
+func TestMisdirectedSession(t *testing.T) {
+	west, east := replicas(t)
+	session := west.initialize(latest, `{}`, "X-Who: alice")
+	if !strings.HasSuffix(session[0], ".west") {
+		t.Errorf("its id is %s", session[0])
+	}
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+		body := map[string]string{http.MethodPost: `{"jsonrpc":"2.0","id":1,"method":"ping"}`}[method]
+		r := east.do(t.Context(), method, body, session...)
+		if r.StatusCode != http.StatusMisdirectedRequest || r.Header.Get("Mcp-Bridge-Replica") != "west" {
+			t.Errorf("%s: %d, %v", method, r.StatusCode, r.Header)
+		}
+	}
+	unknown := append([]string{"Mcp-Session-Id: AAAA.east-2"}, session[1:]...)
+	if status, _, header := east.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, unknown...); status != 404 ||
+		header.Get("Mcp-Bridge-Replica") != "" {
+		t.Errorf("one that has ended: %d, %v", status, header)
+	}
+	mine := inSandbox.FindStringSubmatch(tool(t, west.eras()[0], "alice", "run_python", `{"code":"1","sandbox":"new"}`))
+	got := tool(t, east.eras()[0], "alice", "sandbox_info", `{"sandbox_id":"`+mine[1]+`"}`)
+	if !strings.HasPrefix(got, "200 ") || !strings.Contains(got, "is of the replica west") {
+		t.Errorf("a sandbox of another replica, in a session: %s", got)
+	}
+}
+
+// TestReplicas has clients of both eras call through a proxy that knows the replicas' names, begins
+// with any of them, and sends on what is answered with 421.
+func TestReplicas(t *testing.T) {
+	west, east := replicas(t)
+	all := map[string]*team{"west": west, "east-2": east}
+	var turn, moved atomic.Int64
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		to := []*team{west, east}[turn.Add(1)%2]
+		for range 2 {
+			var headers []string
+			for name := range r.Header {
+				headers = append(headers, name+": "+r.Header.Get(name))
+			}
+			got := to.do(r.Context(), r.Method, string(body), headers...)
+			if got.StatusCode == http.StatusMisdirectedRequest {
+				moved.Add(1)
+				to = all[got.Header.Get("Mcp-Bridge-Replica")]
+				continue
+			}
+			for name := range got.Header {
+				w.Header().Set(name, got.Header.Get(name))
+			}
+			w.WriteHeader(got.StatusCode)
+			_, _ = io.Copy(w, got.Body)
+			return
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(proxy.Close)
+	in := &team{served: &served{t: t, url: proxy.URL + streamable.Path, client: proxy.Client()}}
+	for _, e := range in.eras() {
+		var ids []string
+		for range 4 {
+			begun := inSandbox.FindStringSubmatch(tool(t, e, "alice", "run_python", `{"code":"1","sandbox":"new"}`))
+			if begun == nil {
+				t.Fatalf("%s: none was begun", e.name)
+			}
+			ids = append(ids, begun[1])
+		}
+		for call := range 3 {
+			for _, id := range ids {
+				got := tool(t, e, "alice", "run_python", fmt.Sprintf(`{"code":"1","sandbox":%q}`, id))
+				if want := fmt.Sprintf("[sandbox %s, call %d]", id, call+2); !strings.Contains(got, want) {
+					t.Errorf("%s: %s, want %s", e.name, got, want)
+				}
+			}
+		}
+	}
+	if moved.Load() == 0 {
+		t.Error("no request came to the wrong replica")
+	}
+}
+
+// modernly sends a request of a client without sessions that can be asked.
+func (s *team) modernly(who, method, name, params string) (int, http.Header, []message) {
+	meta := strings.Replace(metaOf(""), `Capabilities":{}`, `Capabilities":{"elicitation":{}}`, 1)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s,"_meta":%s}}`, method,
+		strings.TrimSuffix(params, "}"), meta)
+	status, got, header := s.post(body, append(standard(method, name), "X-Who: "+who)...)
+	return status, header, got
+}
+
+// asked has alice be asked, and returns the state with which the call goes on.
+func (s *team) asked(t testing.TB) string {
+	t.Helper()
+	_, _, got := s.modernly("alice", "tools/call", "run_python", code("buy"))
+	var asked struct{ RequestState string }
+	if len(got) == 0 || json.Unmarshal(got[len(got)-1].Result, &asked) != nil ||
+		!strings.HasSuffix(asked.RequestState, ".west") {
+		t.Fatalf("alice isn't asked: %+v", got)
+	}
+	return asked.RequestState
 }

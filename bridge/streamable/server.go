@@ -2,18 +2,22 @@ package streamable
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
 )
 
 // Serve answers the connections of l, over TLS if there are the files of a certificate and its key,
-// until ctx ends. Then it finishes the calls that run, for drainTime, and closes the Handler. What
+// until ctx ends. The files are read again when they change. Then it finishes the calls that run, for drainTime, and closes the Handler. What
 // doesn't end in a few seconds is left behind. It returns nil if that was why it ended.
 func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) error {
 	server := &http.Server{
@@ -28,7 +32,8 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 	ended := make(chan error, 1)
 	go func() {
 		if cert != "" {
-			ended <- server.ServeTLS(l, cert, key)
+			server.TLSConfig = &tls.Config{GetCertificate: (&keyPair{cert: cert, key: key, log: h.cfg.Log}).get}
+			ended <- server.ServeTLS(l, "", "")
 		} else {
 			ended <- server.Serve(l)
 		}
@@ -146,4 +151,49 @@ func (h *Handler) Close() {
 	}
 	h.ends.Wait()
 	h.cancel(errEnding)
+}
+
+// keyPair is a certificate and its key, in files that are replaced when it is renewed.
+type keyPair struct {
+	cert, key string
+	log       *slog.Logger
+
+	mu   sync.Mutex
+	read [2]fs.FileInfo // when they were read
+	last *tls.Certificate
+}
+
+// get returns what the files hold. While that can't be used, as between the writing of the one and
+// of the other, it returns what they held before.
+func (p *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var now [2]fs.FileInfo
+	changed := false
+	for i, name := range []string{p.cert, p.key} {
+		info, err := os.Stat(name)
+		if now[i] = info; err != nil {
+			now[i] = nil
+		}
+		was := p.read[i]
+		changed = changed || (info == nil) != (was == nil) || info != nil && (!os.SameFile(info, was) ||
+			!info.ModTime().Equal(was.ModTime()) || info.Size() != was.Size())
+	}
+	if !changed && p.last != nil {
+		return p.last, nil
+	}
+	pair, err := tls.LoadX509KeyPair(p.cert, p.key)
+	p.read = now
+	switch {
+	case err == nil && p.last != nil:
+		p.log.Info("the certificate was read again", "until", pair.Leaf.NotAfter)
+	case err != nil && p.last != nil:
+		p.log.Warn("the certificate has changed and can't be used; the one before is shown", "err", err,
+			"next", "write the PEM files of a certificate and of its key to where they were")
+		return p.last, nil
+	case err != nil:
+		return nil, err
+	}
+	p.last = &pair
+	return p.last, nil
 }

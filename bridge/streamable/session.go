@@ -64,7 +64,7 @@ func (h *Handler) open(principal string) *session {
 		h.mu.Unlock()
 		return nil
 	}
-	s := h.newSession(rand.Text(), principal)
+	s := h.newSession(rand.Text()+h.cfg.Replica.Suffix(), principal)
 	s.standing = newStream(standing, s, true)
 	s.streams[standing] = s.standing
 	s.conn = h.cfg.Clients.Open(h.ctx, principal, shown(s.id), s.standing, s.budget.encoding)
@@ -286,6 +286,12 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, principal st
 		return nil
 	}
 	s := h.find(id, principal)
+	if other := h.cfg.Replica.Other(id); s == nil && other != "" {
+		w.Header().Set(headerReplica, string(other))
+		refuseWith(w, http.StatusMisdirectedRequest, client.CodeMisdirected, nil,
+			"the session is of the replica "+string(other)+": have that one answer, or begin another with initialize")
+		return nil
+	}
 	if s == nil {
 		refuseWith(w, http.StatusNotFound, codeNoSession, nil,
 			"there is no such session: begin another with initialize")

@@ -69,6 +69,10 @@ type Config struct {
 	// WellKnown answers requests below /.well-known/, without authentication; nil for none.
 	WellKnown http.Handler
 
+	// Replica is the bridge's name where there are others behind the same address: its sessions carry
+	// it, and those of another one are answered with 421 and that one's name. Clients know it too.
+	Replica client.Replica
+
 	Metrics bool         // whether /metrics is served, to those whom Authenticate lets in
 	Log     *slog.Logger // nil means silence
 }

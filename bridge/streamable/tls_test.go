@@ -2,6 +2,7 @@ package streamable_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -23,6 +24,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
 )
 
 // certificate returns the files of a certificate for localhost and its key.
@@ -194,4 +197,59 @@ func TestOriginOverTLS(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestRenewed: connections have the certificate that is in the files when they begin, and the one
+// before while what is there can't be used.
+func TestRenewed(t *testing.T) {
+	cert, key := certificate(t)
+	s := serveBridge(t, echo)
+	p := newPipes()
+	h := streamable.New(streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback})
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(ctx, p, cert, key) }()
+	shown := func() string {
+		t.Helper()
+		c := tls.Client(p.dial(), &tls.Config{InsecureSkipVerify: true})
+		defer c.Close()
+		if err := c.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		return string(c.ConnectionState().PeerCertificates[0].Raw)
+	}
+	replace := func(path, by string) {
+		t.Helper()
+		text, err := os.ReadFile(by)
+		if err == nil {
+			err = os.WriteFile(path+".new", text, 0o600)
+		}
+		if err == nil {
+			err = os.Rename(path+".new", path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := shown()
+	otherCert, otherKey := certificate(t)
+	replace(cert, otherCert)
+	if shown() != first {
+		t.Error("a certificate is shown whose key isn't there")
+	}
+	replace(key, otherKey)
+	second := shown()
+	if second == first {
+		t.Error("the certificate that was renewed isn't shown")
+	}
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	if shown() != second {
+		t.Error("a certificate whose key was removed isn't shown any more")
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
 }

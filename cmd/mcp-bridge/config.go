@@ -67,6 +67,7 @@ type config struct {
 	Seccomp            string `default:"strict"`
 	OCIRuntime         string `envconfig:"OCI_RUNTIME"`
 	AllowRootful       bool   `split_words:"true" default:"false"`
+	Replica            bridge.Replica
 	HTTPTokens         string `envconfig:"HTTP_TOKENS"`
 	HTTPIssuer         string `envconfig:"HTTP_ISSUER"`
 	HTTPAudience       string `envconfig:"HTTP_AUDIENCE"`
@@ -181,6 +182,8 @@ func (c config) check() error {
 			time.Duration(c.SandboxMaxAge), time.Duration(c.SandboxIdle)),
 		unless(c.UpstreamStart > 0, "_UPSTREAM_START_TIMEOUT must be positive"),
 		named("UPSTREAM_ROOTS", c.UpstreamRoots, "none", "client"),
+		unless(c.Replica == "" || c.Replica.Valid(), "_REPLICA=%q: it is a name of small letters, digits and "+
+			"hyphens, such as bridge-0", c.Replica),
 		named("LOG_FORMAT", c.LogFormat, "text", "json"),
 		unless(c.OutputMode != "toon",
 			"_OUTPUT_MODE=toon: results aren't written as TOON; use text, which is as short, or structured"),
@@ -259,6 +262,14 @@ const (
 	minOutput = 1 << 10
 	minPIDs   = 16
 )
+
+// replica returns the bridge's name among those behind one URL. A client of stdio has but one.
+func (c config) replica(what purpose) bridge.Replica {
+	if what != listening {
+		return ""
+	}
+	return c.Replica
+}
 
 // images returns what to run, in order of preference.
 func (c config) images() []string {

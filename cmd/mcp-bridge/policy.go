@@ -275,7 +275,11 @@ func (a *app) policyList() error {
 		fmt.Fprintln(a.stdout, "there is no tool that you always allow")
 		return nil
 	}
-	shared := slices.ContainsFunc(all, func(g policy.Grant) bool { return g.Principal != "" })
+	cfg, err := readConfig()
+	if err != nil {
+		return err
+	}
+	shared := cfg.namesClients() || slices.ContainsFunc(all, func(g policy.Grant) bool { return g.Principal != "" })
 	row := func(who string, cells ...string) []string {
 		if shared {
 			cells = slices.Insert(cells, 1, who)

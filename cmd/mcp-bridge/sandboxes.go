@@ -88,6 +88,6 @@ func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
-		LongestCall: cfg.LongestCall(), Limits: cfg.Limits,
+		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(),
 	})
 }

@@ -289,6 +289,8 @@ const variablesHelp = `
   MCP_BRIDGE_OCI_RUNTIME            what the engine starts containers with, such as runc, crun, runsc
                                     or krun; default: its choice
   MCP_BRIDGE_ALLOW_ROOTFUL          use an engine that runs as root (default false)
+  MCP_BRIDGE_REPLICA                name of this bridge where there are others behind the same URL: ids
+                                    of what it alone has carry it; default: none
   MCP_BRIDGE_HTTP_TOKENS            file with the hashes of the tokens by which clients over HTTP say
                                     who they are; default: http-tokens in your state directory
   MCP_BRIDGE_HTTP_ISSUER            authorization server whose JWTs clients over HTTP may send

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -89,8 +90,20 @@ func (a *app) tokenAdd(t *identity.Tokens, name string) error {
 	}
 	a.say(fmt.Sprintf("the token of %s, which isn't shown again; a client sends it as Authorization: Bearer TOKEN",
 		name))
+	if note := whoseToken(os.Geteuid(), name, t.Path()); note != "" {
+		a.say(note)
+	}
 	fmt.Fprintln(a.stdout, token)
 	return nil
+}
+
+// whoseToken returns what root should know of a token that it has made, as who it is then.
+func whoseToken(uid int, name, file string) string {
+	if uid != 0 {
+		return ""
+	}
+	return fmt.Sprintf("it is for bridges that root runs, by the file %s: where another user runs the bridge, make it as "+
+		"that user: scripts/as-user mcp-bridge token add %s", file, name)
 }
 
 // tokenJSON is what a program is told of a token.

@@ -26,6 +26,15 @@ func (c config) tokens(log *slog.Logger) *identity.Tokens {
 	return identity.OpenTokens(filepath.Clean(path), log, bridge.Local)
 }
 
+// namesClients reports whether there are principals beside who uses this machine.
+func (c config) namesClients() bool {
+	if c.HTTPIssuer != "" {
+		return true
+	}
+	tokens := c.tokens(nil)
+	return tokens != nil && tokens.Begun()
+}
+
 // issuer returns the authorization server whose JWTs are taken; nil for none.
 func (c config) issuer(log *slog.Logger) (*identity.Issuer, error) {
 	switch {

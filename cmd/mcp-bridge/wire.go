@@ -280,6 +280,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		OutputMode:  c.OutputMode,
 		ShareRoots:  c.UpstreamRoots == "client",
 		Version:     version(),
+		Replica:     c.replica(what),
 		Instance:    p.instance,
 		Log:         p.log,
 	})

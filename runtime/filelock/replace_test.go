@@ -3,7 +3,9 @@ package filelock
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 )
 
 func TestReplace(t *testing.T) {
@@ -35,4 +37,35 @@ func TestReplace(t *testing.T) {
 	if err != nil || len(entries) != 2 {
 		t.Errorf("left are %v, %v", entries, err)
 	}
+}
+
+// TestSweep: what a killed process has left goes an hour later, and nothing else does.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-2 * time.Hour)
+	for _, name := range []string{"state", "state.1", "state.23", "state.new", "state.4x", "state.", "other.5", "state.6"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if name == "state.6" { // it is being written
+			continue
+		}
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Sweep(dir, "state.*")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{"other.5", "state", "state.", "state.4x", "state.6", "state.new"}; !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
+	}
+	Sweep(filepath.Join(dir, "missing"), "state.*")
 }

@@ -1,4 +1,6 @@
 // Command go calls run_python over HTTP with the official Go SDK: go URL
+//
+// go URL killed goes on until the bridge is killed, and then says what has it go on.
 package main
 
 import (
@@ -17,7 +19,11 @@ time.sleep(1.2)
 print(6 * 7)`
 
 func main() {
-	if err := run(context.Background(), os.Args[1]); err != nil {
+	do := run
+	if len(os.Args) > 2 {
+		do = killed
+	}
+	if err := do(context.Background(), os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "FAIL Go SDK:", err)
 		os.Exit(1)
 	}
