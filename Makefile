@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -57,6 +57,9 @@ vulncheck: ## look for known vulnerabilities in what the binary calls, which ask
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -tags "$(TAGS)" ./cmd/mcp-bridge
 
 GO_FILES = $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')
+
+workflows: ## actionlint over .github/workflows, which Go's proxy is asked for
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 -color=false
 
 fmt: ## fail where gofmt would change something, or a comment has more than 100 columns
 	@files=$$(gofmt -l $(GO_FILES)); \

@@ -38,4 +38,5 @@ def search(trial: drive.Trial, prepare: drive.Prepare, directory: pathlib.Path) 
     drive.gone(trial, "nothing is left", directory)
 
 
-drive.main("Claude Code", prepare, search=search)
+if __name__ == "__main__":
+    drive.main("Claude Code", prepare, search=search)

@@ -28,4 +28,5 @@ wire_api = "responses"
     return [s.program("codex"), "exec", "--skip-git-repo-check", "go"]
 
 
-drive.main("Codex", prepare)
+if __name__ == "__main__":
+    drive.main("Codex", prepare)

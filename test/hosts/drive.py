@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any, Callable
@@ -37,12 +38,22 @@ class Setting:
     environ: dict[str, str]  # for the bridge's entry
     env: dict[str, str] = field(default_factory=dict)  # for the host; the script adds to it
     servers: dict[str, Any] = field(default_factory=dict)  # for the host's own file
+    together: threading.Barrier | None = None  # of the hosts that share the home
 
     def program(self, name: str) -> str:
         return str(ROOT / ".cache/hosts/node_modules/.bin" / name)
 
     def install(self, host: str) -> None:
-        """install has mcp-bridge put itself into the host's files, take itself out, and in again."""
+        """install has mcp-bridge put itself into the host's files, take itself out, and in again.
+
+        Where hosts share a home, it waits for the others, and puts itself into the files of all at once.
+        """
+        if self.together:
+            self.together.wait()
+        else:
+            self.there_and_back(host)
+
+    def there_and_back(self, host: str) -> None:
         (self.home / "policy.toml").write_text('default = "allow"\n')
         before = self.files()
         for more in ([], ["--undo"], []):
@@ -205,38 +216,54 @@ def cancel(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
     gone(trial, "nothing is left of a run that was interrupted", directory)
 
 
-def adopt(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
-    """adopt moves the host's own server behind the bridge, and gives it back."""
-    imitation = model.Model([])
-    s = setting(directory, imitation.url, adopts=True)
-    command = prepare(s)
+CALL = {"code": "print(await mcp_files.list_allowed_directories())"}
 
-    def offered(right: Callable[[dict[str, str]], bool], *script: model.Json) -> dict[str, str]:
+
+def loads(found: dict[str, str]) -> bool:
+    """loads says whether the tools are the server's and ours."""
+    return any("list_allowed_directories" in n for n in found) and any("run_python" in n for n in found)
+
+
+def ours_alone(found: dict[str, str]) -> bool:
+    return len(found) == 3 and all(n.endswith(("run_python", "search_tools", "read_output")) for n in found)
+
+
+@dataclass
+class Host:
+    """Host is one that is ready to be started."""
+
+    s: Setting
+    command: list[str]
+    imitation: model.Model
+    directory: pathlib.Path
+
+    def offered(self, right: Callable[[dict[str, str]], bool], *script: model.Json) -> dict[str, str]:
         """offered are the tools of the bridge and of the server that the host offers in a conversation.
 
         Some hosts begin before their servers do, so a conversation that isn't right is repeated.
         """
         for _ in range(5):
-            imitation.script, imitation.seen = list(script), []
-            end(started(s, command, directory), PATIENCE)
-            all = imitation.definitions().items()  # some hosts have tools for resources
+            self.imitation.script, self.imitation.seen = list(script), []
+            end(started(self.s, self.command, self.directory), PATIENCE)
+            all = self.imitation.definitions().items()  # some hosts have tools for resources
             found = {n: t for n, t in all if re.search("bridge|files", n) and "_mcp_resource" not in n}
             if right(found):
                 break
         return found
 
-    def loads(found: dict[str, str]) -> bool:
-        return any("list_allowed_directories" in n for n in found) and any("run_python" in n for n in found)
 
-    before = offered(loads)
+def adopt(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
+    """adopt moves the host's own server behind the bridge, and gives it back."""
+    imitation = model.Model([])
+    s = setting(directory, imitation.url, adopts=True)
+    host = Host(s, prepare(s), imitation, directory)
+    before = host.offered(loads)
     trial.check("before adopt it loads the server", loads(before), list(before))
     s.run("tools")
     backups = [f for f in s.files() if "before-mcp-bridge" in f]
     shown = s.run("adopt", "--yes")
-    call = {"code": "print(await mcp_files.list_allowed_directories())"}
-    after = offered(lambda found: len(found) == 3, call)
-    ours = [n for n in after if n.endswith(("run_python", "search_tools", "read_output"))]
-    trial.check("after adopt it has our three tools alone", len(ours) == 3 == len(after), list(after))
+    after = host.offered(ours_alone, CALL)
+    trial.check("after adopt it has our three tools alone", ours_alone(after), list(after))
     results = json.dumps(imitation.results())
     trial.check("the moved server is called through us", str(directory / "files") in results, results)
     said = re.search(r"loads definitions of about ([\d,]+) tokens before, ([\d,]+) after[;\n]", shown)
@@ -247,7 +274,7 @@ def adopt(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
         record = {"said": tokens, "before": [*before.values(), *instructions], "after": [*after.values(), *instructions]}
         (pathlib.Path(counts) / f"{trial.host}.json").write_text(json.dumps(record))
     s.run("adopt", "--undo", "--yes")
-    again = offered(lambda found: found == before)
+    again = host.offered(lambda found: found == before)
     trial.check("after --undo it loads what it did", again == before, set(again) ^ set(before))
     left = [f for f in s.files() if "before-mcp-bridge" in f]
     trial.check("after --undo nothing of adopt is left", left == backups and not s.files(".config/mcp"), left)

@@ -26,4 +26,5 @@ def prepare(s: drive.Setting) -> list[str]:
     return [s.program("gemini"), "-m", "gemini-2.5-flash", "-p", "go"]
 
 
-drive.main("Gemini CLI", prepare)
+if __name__ == "__main__":
+    drive.main("Gemini CLI", prepare)

@@ -28,4 +28,5 @@ def prepare(s: drive.Setting) -> list[str]:
     return [s.program("opencode"), "run", "go"]
 
 
-drive.main("OpenCode", prepare)
+if __name__ == "__main__":
+    drive.main("OpenCode", prepare)
