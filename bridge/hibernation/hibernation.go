@@ -357,9 +357,3 @@ func (s *Store) names(begin string) (names []string) {
 	}
 	return names
 }
-
-// Has reports whether a sandbox of any owner is saved under an id.
-func (s *Store) Has(id string) bool {
-	found, _ := fs.Glob(os.DirFS(s.cfg.Dir), "*-"+id+savedSuffix)
-	return len(found) > 0
-}
