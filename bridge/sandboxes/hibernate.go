@@ -183,7 +183,8 @@ func (b *record) resting(f fate) func() {
 	case c == nil:
 		return func() {}
 	case f == removed:
-		return c.Remove
+		c.Remove() // before another call can find it
+		return func() {}
 	case b.guest == nil: // it was not woken yet
 		return c.Drop
 	}

@@ -119,6 +119,7 @@ def unpack(path: str, data: bytes) -> None:
             os.makedirs(name if info.isdir() else os.path.dirname(name) or ".", exist_ok=True)
             if info.issym():
                 os.symlink(info.linkname, name)
+                os.utime(name, (info.mtime, info.mtime), follow_symlinks=False)
                 continue
             if info.isreg():
                 content = archive.extractfile(info)
