@@ -443,8 +443,9 @@ print(hashlib.sha256(repr(list(walk())).encode()).hexdigest(), os.environ["HELLO
 		t.Errorf("left: %v", left)
 	}
 
-	id = c.tool("sandbox_create", map[string]any{})["id"].(string) // its client goes before it is idle
+	id = c.tool("sandbox_create", map[string]any{})["id"].(string) // its client goes in the middle of a call
 	c.tool("sandbox_files_write", map[string]any{"sandbox_id": id, "path": "last", "content": "word"})
+	c.startLong(map[string]any{"sandbox": id})
 	c.close()
 	c.killed = true // it has been waited for
 	c = serve(t, b())
