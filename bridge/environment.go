@@ -28,8 +28,9 @@ func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req san
 	runner := b.cfg.Runner
 	if box != nil {
 		runner = box
-		if env, made := box.Environment(); made {
+		if _, made := box.Environment(); made {
 			res, err := b.execute(ctx, runner, req, a, r, p)
+			env, _ := box.Environment() // one that was saved has it since it was woken
 			return res, env, err
 		}
 	}

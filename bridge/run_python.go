@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -189,6 +190,9 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 		return output.Refused(id, output.StatusInvalid, err)
 	case errors.As(err, new(*sandboxes.GoneError)):
 		return output.Refused(id, output.StatusInvalid, goneToCode(err))
+	case errors.As(err, new(*hibernation.Error)):
+		return output.Refused(id, output.StatusUnavailable, fmt.Errorf("%w. Nothing was run; pass sandbox %q for another "+
+			"one", err, NewSandbox))
 	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandboxes.FullError)):
 		return output.Refused(id, output.StatusBusy, fmt.Errorf("%w. Nothing was run; call again later", err))
 	case errors.As(err, new(*sandbox.QueueError)):

@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -94,8 +95,12 @@ func stateOf(box *sandboxes.Call, r sandbox.Result) *output.Sandbox {
 	if box == nil || r.Kept == nil {
 		return nil
 	}
-	return &output.Sandbox{
+	s := &output.Sandbox{
 		ID: box.ID(), Call: r.Kept.Calls, State: r.Kept.State, New: box.Fresh, Reason: r.Kept.Reason,
-		NoWayBack: r.Kept.NoWayBack, Before: box.Before, Shared: box.Shared,
+		NoWayBack: r.Kept.NoWayBack, Before: box.Before, Shared: box.Shared, Woken: box.Woken,
 	}
+	if box.Woken {
+		s.Missing = text.Safe(box.Missing())
+	}
+	return s
 }

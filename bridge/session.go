@@ -34,7 +34,8 @@ type session struct {
 }
 
 // connect returns what answers a new client. Over HTTP its sandboxes are its principal's, since
-// another session may be the same client; over stdio they end with the connection.
+// another session may be the same client; over stdio they end with the connection, and are its own
+// unless they are saved then, for the user's next one.
 func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 	most := maxParked
 	if c.Shared() {
@@ -44,7 +45,7 @@ func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 		bridge: b, asks: elicit.NewClient(), parked: elicit.NewParking(b.self, most, b.cfg.Replica.Suffix(), b.cfg.Log), shared: c.Shared(),
 		owner: c.Principal, own: randomID(),
 	}
-	if c.Stdio {
+	if c.Stdio && !b.cfg.Sandboxes.Hibernates() {
 		s.owner = s.own
 	}
 	return s.handle, func(why error) {

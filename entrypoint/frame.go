@@ -83,8 +83,10 @@ type Files struct {
 	ID    string `json:"id"`
 	Op    string `json:"op"` // one of those below
 	Path  string `json:"path"`
-	Limit int64  `json:"limit,omitempty"` // bytes of what is read or zipped
-	Data  string `json:"data,omitempty"`  // base64, of what is written
+	Limit int64  `json:"limit,omitempty"` // bytes of what is read, zipped or packed
+
+	Offset int64  `json:"offset,omitempty"` // bytes of what is packed that have come already
+	Data   string `json:"data,omitempty"`   // base64, of what is written or unpacked
 }
 
 // What Files asks for.
@@ -93,6 +95,9 @@ const (
 	FilesWrite = "write"
 	FilesList  = "list"
 	FilesZip   = "zip"
+
+	FilesPack   = "pack"   // gives a piece of a tar archive
+	FilesUnpack = "unpack" // adds what a tar archive has
 )
 
 // Undo asks the supervisor of a sandbox to take back the last execute. It is answered by a done.

@@ -22,6 +22,7 @@ type KeepRequest struct {
 	Environment *Environment      // as in Request; it is that of all calls of the guest
 	MaxAge      time.Duration     // after which the engine itself ends the container; must be positive
 	Variables   map[string]string // of the environment of the code and of commands, beside the usual ones
+	Calls       int               // runs that are counted already
 
 	// Running lets processes run on between calls. Otherwise all are stopped when a call has ended.
 	Running bool
@@ -90,7 +91,7 @@ func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) {
 		req.Queued()
 		return nil, err
 	}
-	k := &Kept{sandbox: s, req: r, turn: make(chan struct{}, 1), link: make(chan struct{}, 1)}
+	k := &Kept{sandbox: s, req: r, calls: r.Calls, turn: make(chan struct{}, 1), link: make(chan struct{}, 1)}
 	k.life, k.over = context.WithCancelCause(context.Background())
 	n := newSession(s, req, nil)
 	n.kept = k

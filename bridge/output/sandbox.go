@@ -12,13 +12,26 @@ type Sandbox struct {
 	Call   int           `json:"call"`             // runs of code in it, this one included
 	State  sandbox.State `json:"state"`            // of the variables: kept, before or lost
 	New    bool          `json:"new,omitempty"`    // this call has begun it
+	Woken  bool          `json:"woken,omitempty"`  // it was saved before: files are back, variables are not
 	Reason string        `json:"reason,omitempty"` // of before and lost
 
 	// NoWayBack says why a bad call would end it; empty where the variables of before would be kept.
 	NoWayBack string `json:"noWayBack,omitempty"`
 	Before    string `json:"before,omitempty"` // why this sandbox replaces another one
 
+	// Missing says which files of one that was woken aren't back; empty for none.
+	Missing string `json:"missing,omitempty"`
+
 	Shared bool `json:"-"` // calls that name none have another one when it has ended
+}
+
+// Back says what a sandbox that was woken has, and what it has not.
+func Back(missing string) string {
+	said := "files are back, variables are not"
+	if missing != "" {
+		said += "; " + missing
+	}
+	return said
 }
 
 // line tells a model of it.
@@ -34,10 +47,15 @@ func (s *Sandbox) line() string {
 	case s.State == sandbox.StateBefore:
 		line = fmt.Sprintf("sandbox %s: variables as before this call; files as the code left them; "+
 			"threads of earlier calls are gone", s.ID)
+	case s.Woken:
+		line = fmt.Sprintf("sandbox %s: %s", s.ID, Back(s.Missing))
 	case s.New:
 		line = fmt.Sprintf("sandbox %s: new", s.ID)
 	default:
 		line = fmt.Sprintf("sandbox %s, call %d", s.ID, s.Call)
+	}
+	if s.Woken && s.State == sandbox.StateBefore {
+		line += "; " + Back(s.Missing)
 	}
 	if s.NoWayBack != "" {
 		line += "; no way back from here: " + s.NoWayBack

@@ -17,18 +17,19 @@ type Call struct {
 	Waited time.Duration // for the calls before it
 	Fresh  bool          // it has made the guest
 	Shared bool          // it is of those that name no sandbox
+	Woken  bool          // it has made the guest from what was saved, or is the first run since
 	Before string        // what became of the sandbox that this one replaces; empty for none
 }
 
 // ID returns the id of the sandbox.
 func (c *Call) ID() string { return c.record.id }
 
-// Environment returns the environment of the sandbox. It is known once there is a guest, which made
-// reports.
+// Environment returns the environment of the sandbox. It is settled once there is a guest, or one
+// was saved, which made reports.
 func (c *Call) Environment() (env *sandbox.Environment, made bool) {
 	c.record.registry.mu.Lock()
 	defer c.record.registry.mu.Unlock()
-	return c.record.env, c.record.guest != nil
+	return c.record.env, c.record.guest != nil || c.record.claim != nil
 }
 
 // Guest returns the guest. The first call makes it, with an environment that later ones can't
@@ -39,7 +40,7 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 	r := b.registry
 	r.mu.Lock()
 	g, over := b.guest, b.over
-	settings := b.settings
+	settings, claim, calls := b.settings, b.claim, b.calls
 	if !over && g == nil {
 		r.work.Add(1) // Close, which ends all sandboxes first, waits for this one
 	}
@@ -51,12 +52,24 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 		return g, nil
 	}
 	defer r.work.Done()
-	g, err := r.cfg.Keep(ctx, sandbox.KeepRequest{
+	var err error
+	if claim != nil {
+		if env, err = r.environment(ctx, claim.Saved.Environment, queued, p); err != nil {
+			return nil, err
+		}
+	}
+	g, err = r.cfg.Keep(ctx, sandbox.KeepRequest{
 		Principal: settings.Principal, Environment: env, MaxAge: r.cfg.MaxAge + r.cfg.LongestCall,
-		Variables: settings.Variables, Running: settings.Running, Queued: queued, Progress: p,
+		Variables: settings.Variables, Running: settings.Running, Calls: calls, Queued: queued, Progress: p,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if claim != nil {
+		if err := restore(ctx, g, claim); err != nil {
+			r.work.Go(func() { _ = g.Close() })
+			return nil, err
+		}
 	}
 	r.mu.Lock()
 	lives, err := b.lives(g, env)
@@ -67,7 +80,7 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 	case !lives:
 		return nil, c.gone()
 	}
-	c.Fresh = true
+	c.Fresh, c.Woken = claim == nil, claim != nil
 	return g, nil
 }
 
@@ -99,8 +112,9 @@ func (c *Call) Run(ctx context.Context, req sandbox.Request, h sandbox.Host) (sa
 	case res.Kept == nil:
 		res.Kept = &sandbox.KeptState{State: sandbox.StateKept, Calls: b.calls}
 	case res.Kept.State == sandbox.StateLost:
-		b.end(res.Kept.Reason)
+		b.end(res.Kept.Reason, lost)
 	}
+	c.Woken, b.untold = b.untold, false
 	b.calls = max(b.calls, res.Kept.Calls) // the run may have been cancelled before it began
 	res.Kept.Calls = b.calls
 	if b.over { // also where someone else has ended it
@@ -117,7 +131,7 @@ func (c *Call) ended(err error) error {
 	}
 	r := c.record.registry
 	r.mu.Lock()
-	c.record.end(e.Reason)
+	c.record.end(e.Reason, lost)
 	r.mu.Unlock()
 	return c.gone()
 }

@@ -1,14 +1,19 @@
 package sandboxes
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -21,6 +26,10 @@ type fakeGuest struct {
 
 	closing chan struct{} // as of house
 	closes  func()        // the same
+
+	file       string // what it has
+	socket     bool   // it has files that can't be packed
+	unpackable error  // of Pack
 
 	calls atomic.Int64
 	end   sync.Once
@@ -63,6 +72,33 @@ func (g *fakeGuest) ListFiles(context.Context, string) ([]sandbox.File, bool, er
 }
 
 func (g *fakeGuest) ZipDir(context.Context, string, int64, io.Writer) error { return nil }
+
+// Pack gives one file, whose content tells guests apart.
+func (g *fakeGuest) Pack(_ context.Context, _ string, offset int64) (sandbox.Piece, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	err := w.WriteHeader(&tar.Header{Name: "file", Typeflag: tar.TypeReg, Size: int64(len(g.file))})
+	if err == nil {
+		_, err = io.WriteString(w, g.file)
+	}
+	all := append(b.Bytes(), make([]byte, 1024-b.Len())...)
+	const size = 600
+	p := sandbox.Piece{Data: all[offset:min(offset+size, int64(len(all)))], More: offset+size < int64(len(all))}
+	if g.socket {
+		p.Left = []sandbox.File{{Name: "a.sock", Type: "other"}, {Name: "big", Type: "too_large", Size: 1 << 40}}
+	}
+	return p, errors.Join(err, g.unpackable)
+}
+
+func (g *fakeGuest) Unpack(_ context.Context, _ string, archive []byte) error {
+	r := tar.NewReader(bytes.NewReader(archive))
+	if _, err := r.Next(); err != nil {
+		return err
+	}
+	data, err := io.ReadAll(r)
+	g.file += string(data)
+	return err
+}
 
 func (g *fakeGuest) Done() <-chan struct{} { return g.done }
 
@@ -116,9 +152,27 @@ type house struct {
 // within runs a test in a bubble, with a Registry that is closed at its end. No guest may be left.
 func within(t *testing.T, test func(t *testing.T, h *house)) {
 	t.Helper()
+	saving(t, nil, test)
+}
+
+// saving does the same with one that saves sandboxes in a store, unless that is nil.
+func saving(t *testing.T, s *hibernation.Store, test func(t *testing.T, h *house)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{t: t}
+		var saves *Hibernation
+		if s != nil {
+			saves = &Hibernation{Store: s, Log: slog.New(slog.DiscardHandler), Environment: func(_ context.Context,
+				name string, _ func(), p runtime.Progress) (*sandbox.Environment, error) {
+				p("looking")
+				if name != "data" {
+					return nil, errors.New("there is no such environment")
+				}
+				return &sandbox.Environment{Name: name}, nil
+			}}
+		}
 		h.Registry = New(Config{
+			Hibernation: saves,
 			Keep: func(ctx context.Context, r sandbox.KeepRequest) (Guest, error) {
 				if h.makes != nil {
 					if err := h.makes(ctx); err != nil {

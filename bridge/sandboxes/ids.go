@@ -12,12 +12,13 @@ const letters = "abcdefghijkmnpqrstuvwxyz23456789"
 // ids gives out names that can't be guessed from those before, each once. The numbers from 0 on are
 // permuted under a random key, so nothing has to be remembered of the names that were given out.
 type ids struct {
-	key [sha256.Size]byte
-	n   uint64
+	key  [sha256.Size]byte
+	n    uint64
+	long bool // they are kept in files, and must differ from those of other bridges
 }
 
-func newIDs() ids {
-	var s ids
+func newIDs(long bool) ids {
+	s := ids{long: long}
 	_, _ = rand.Read(s.key[:]) // never fails
 	return s
 }
@@ -25,8 +26,23 @@ func newIDs() ids {
 // short is how many numbers have names of four letters; those beyond have six.
 const short = 1 << 20
 
+// longName is how many letters a name has that no other bridge may give out. They are chosen at
+// random among 2^40, and there are some thousands at the most. It is no secret from other programs
+// of the same user: who guesses one finds sandboxes of that user, whose files they could read.
+const longName = 8
+
 // next returns the next name.
 func (s *ids) next() string {
+	for s.long {
+		name := make([]byte, longName)
+		_, _ = rand.Read(name) // never fails
+		for i, b := range name {
+			name[i] = letters[b&31]
+		}
+		if name[0] >= 'a' {
+			return string(name)
+		}
+	}
 	for {
 		n := s.n
 		s.n++

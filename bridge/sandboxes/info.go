@@ -1,12 +1,15 @@
 package sandboxes
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -19,6 +22,7 @@ type Info struct {
 	Limits      runtime.Limits
 	Paused      bool
 	Busy        bool // a call is under way
+	Asleep      bool // it has ended and was saved; Enter wakes it
 	Calls       int  // runs of code
 	Created     time.Time
 	Used        time.Time // last
@@ -82,16 +86,29 @@ func (r *Registry) Owner(id string) (owner string, ok bool) {
 	return b.owner, true
 }
 
-// List describes the sandboxes of an owner, the last used first.
+// List describes the sandboxes of an owner, the last used first, then those that are saved.
 func (r *Registry) List(owner string) []Info {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.list(owner)
+	all := r.list(owner)
+	live := maps.Clone(r.live)
+	r.mu.Unlock()
+	if r.Hibernates() {
+		for _, v := range r.cfg.Hibernation.Store.List(owner) {
+			if live[v.ID] == nil {
+				all = append(all, r.saved(v))
+			}
+		}
+	}
+	return all
 }
 
-// Info describes a sandbox. The error is a *GoneError.
+// Info describes a sandbox. The error is a *GoneError, or an *hibernation.Error.
 func (r *Registry) Info(owner, id string) (Info, error) {
-	return r.change(owner, id, func(*record) error { return nil })
+	i, err := r.change(owner, id, func(*record) error { return nil })
+	if errors.As(err, new(*AsleepError)) {
+		return r.asleep(owner, id)
+	}
+	return i, err
 }
 
 // Update changes the settings of a sandbox by change. The error is a *GoneError.
@@ -125,8 +142,12 @@ func (r *Registry) Resume(owner, id string) (Info, error) {
 	})
 }
 
-// change changes a sandbox by do, and describes it then.
+// change changes a sandbox by do, and describes it then. The error is a *GoneError, an
+// *AsleepError for one that is saved, or do's.
 func (r *Registry) change(owner, id string, do func(*record) error) (Info, error) {
+	if _, err := r.asleep(owner, id); !errors.Is(err, hibernation.ErrNone) {
+		return Info{}, &AsleepError{ID: id}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, err := r.find(owner, id)
@@ -139,16 +160,16 @@ func (r *Registry) change(owner, id string, do func(*record) error) (Info, error
 	return b.info(), nil
 }
 
-// End ends a sandbox, with the call under way in it and those that wait. It reports whether there
-// was one.
+// End ends a sandbox, with the call under way in it and those that wait, and removes what was saved
+// of it. It reports whether there was one.
 func (r *Registry) End(owner, id, reason string) bool {
-	r.mu.Lock()
+	_ = r.settled(context.Background(), id) // saveTimeout bounds it
 	defer r.mu.Unlock()
 	b, err := r.find(owner, id)
 	if err != nil {
-		return false
+		return r.Hibernates() && r.cfg.Hibernation.Store.Remove(owner, id)
 	}
-	b.end(reason)
+	b.end(reason, removed)
 	return true
 }
 
@@ -157,6 +178,7 @@ type GoneError struct {
 	ID     string
 	Reason string // why it has ended; empty when there was none of the caller's, as far as is known
 	Live   []Info // the caller's sandboxes, the last used first
+	saves  bool   // sandboxes outlive the bridge
 }
 
 // maxEcho bounds how much of an id that a caller made up an error repeats.
@@ -165,6 +187,9 @@ const maxEcho = 80
 func (e *GoneError) Error() string {
 	if e.Reason != "" {
 		return fmt.Sprintf("sandbox %q has ended: %s", e.ID, e.Reason)
+	}
+	if e.saves {
+		return fmt.Sprintf("you have no sandbox %.*q, neither a live nor a saved one", maxEcho, e.ID)
 	}
 	return fmt.Sprintf("you have no sandbox %.*q: none outlives the bridge, nor, over stdio, the connection that it "+
 		"was begun on", maxEcho, e.ID)
@@ -201,6 +226,13 @@ type InUseError struct{ ID string }
 
 func (e *InUseError) Error() string {
 	return fmt.Sprintf("sandbox %s is in a conflicting state: a call is under way in it", e.ID)
+}
+
+// An AsleepError says that a sandbox has to be woken before it can be changed.
+type AsleepError struct{ ID string }
+
+func (e *AsleepError) Error() string {
+	return fmt.Sprintf("sandbox %s is in a conflicting state: it is hibernated", e.ID)
 }
 
 // A FullError says that no sandbox can be begun.

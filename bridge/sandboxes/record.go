@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -18,7 +19,11 @@ type record struct {
 	guest    Guest // nil until the first call has made it
 	calls    int   // runs of code
 	created  time.Time
+	born     time.Time // as created, or when it was woken
 	used     time.Time // last; the beginning or end of a call
+
+	claim  *hibernation.Claim // of one that was woken, or is to be; nil otherwise
+	untold bool               // it was woken, and no run has said so
 
 	busy     bool // a call is under way
 	waiting  []*waiter
@@ -73,8 +78,8 @@ func (b *record) next() {
 	}
 	now := time.Now()
 	b.used = now
-	if at, reason := b.due(); !at.After(now) {
-		b.end(reason)
+	if at, reason, f := b.due(); !at.After(now) {
+		b.end(reason, f)
 		return
 	}
 	if len(b.waiting) > 0 {
@@ -86,31 +91,34 @@ func (b *record) next() {
 	b.busy = false
 	if b.guest == nil { // the first call has failed, so no one knows of it
 		b.forget()
+		if b.claim != nil {
+			b.claim.Drop()
+		}
 		return
 	}
 	b.schedule()
 }
 
-// due returns when it ends if no call comes, and why.
-func (b *record) due() (at time.Time, reason string) {
+// due returns when it ends if no call comes, why, and how.
+func (b *record) due() (at time.Time, reason string, f fate) {
 	cfg := b.registry.cfg
-	at, reason = b.created.Add(cfg.MaxAge), "it was "+age(cfg.MaxAge)+" old, which is the most"
-	sooner := func(t time.Time, why string) {
+	at, reason, f = b.born.Add(cfg.MaxAge), "it was "+age(cfg.MaxAge)+" old, which is the most", removed
+	sooner := func(t time.Time, why string, how fate) {
 		if t.Before(at) {
-			at, reason = t, why
+			at, reason, f = t, why, how
 		}
 	}
 	s := b.settings
 	switch {
 	case !b.paused:
-		sooner(b.used.Add(cfg.Idle), "it was not used for "+age(cfg.Idle))
+		sooner(b.used.Add(cfg.Idle), "it was not used for "+age(cfg.Idle), saved)
 		if s.Timeout > 0 {
-			sooner(b.since.Add(s.Timeout-b.active), "it was active for "+age(s.Timeout)+", its timeout_seconds")
+			sooner(b.since.Add(s.Timeout-b.active), "it was active for "+age(s.Timeout)+", its timeout_seconds", removed)
 		}
 	case s.AutoDelete > 0:
-		sooner(b.since.Add(s.AutoDelete), "it was paused for "+age(s.AutoDelete)+", its auto_delete_seconds")
+		sooner(b.since.Add(s.AutoDelete), "it was paused for "+age(s.AutoDelete)+", its auto_delete_seconds", removed)
 	}
-	return at, reason
+	return at, reason, f
 }
 
 // schedule has it end when that is due, if no call comes.
@@ -119,15 +127,15 @@ func (b *record) schedule() {
 	if b.busy || b.over {
 		return
 	}
-	at, _ := b.due()
+	at, _, _ := b.due()
 	b.expires = time.AfterFunc(time.Until(at), func() {
 		b.registry.mu.Lock()
 		defer b.registry.mu.Unlock()
 		if b.busy || b.over {
 			return
 		}
-		if at, reason := b.due(); !at.After(time.Now()) {
-			b.end(reason)
+		if at, reason, f := b.due(); !at.After(time.Now()) {
+			b.end(reason, f)
 		}
 	})
 }
@@ -140,11 +148,12 @@ func (b *record) stopTimer() {
 }
 
 // end ends it, with the call under way in it and those in line.
-func (b *record) end(reason string) {
+func (b *record) end(reason string, f fate) {
 	if b.over {
 		return
 	}
 	r := b.registry
+	rest := b.resting(f)
 	b.forget()
 	r.bury(b, reason)
 	for _, w := range b.waiting {
@@ -152,8 +161,13 @@ func (b *record) end(reason string) {
 		close(w.turn)
 	}
 	b.waiting = nil
-	if b.guest != nil {
-		r.work.Go(func() { _ = b.guest.Close() }) // what it could not end, the engine's own clock does
+	if b.guest != nil || b.claim != nil {
+		r.work.Go(func() {
+			rest()
+			if b.guest != nil {
+				_ = b.guest.Close() // what it could not end, the engine's own clock does
+			}
+		})
 	}
 }
 
@@ -176,13 +190,13 @@ func (b *record) lives(g Guest, env *sandbox.Environment) (bool, error) {
 		r.work.Go(func() { _ = g.Close() })
 		return false, err
 	}
-	b.guest, b.env = g, env
+	b.guest, b.env, b.untold = g, env, b.claim != nil
 	r.work.Go(func() {
 		<-g.Done()
 		reason, _ := g.Ended()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		b.end(reason)
+		b.end(reason, lost)
 	})
 	return true, nil
 }

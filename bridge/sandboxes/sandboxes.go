@@ -35,6 +35,8 @@ type Guest interface {
 	WriteFile(ctx context.Context, path string, data []byte) error
 	ListFiles(ctx context.Context, path string) (files []sandbox.File, more bool, err error)
 	ZipDir(ctx context.Context, path string, limit int64, w io.Writer) error
+	Pack(ctx context.Context, path string, offset int64) (sandbox.Piece, error)
+	Unpack(ctx context.Context, path string, archive []byte) error
 
 	// Done is closed when the guest has ended by itself or by Close; Ended says why.
 	Done() <-chan struct{}
@@ -42,7 +44,7 @@ type Guest interface {
 	Close() error
 }
 
-// Config is what a Registry is made from. All fields but Suffix are required.
+// Config is what a Registry is made from. All fields but Suffix and Hibernation are required.
 type Config struct {
 	Keep func(ctx context.Context, r sandbox.KeepRequest) (Guest, error)
 
@@ -55,6 +57,8 @@ type Config struct {
 
 	Limits runtime.Limits // of a sandbox without an environment
 	Suffix string         // of ids; may be empty
+
+	Hibernation *Hibernation // nil: sandboxes end without being saved
 }
 
 // Registry holds the sandboxes. It is safe for concurrent use.
@@ -69,6 +73,10 @@ type Registry struct {
 	tombs    map[string]tombstone
 	tombList []string       // their ids, in the order in which they ended
 	work     sync.WaitGroup // guests that are being made or ended, and those that watch them
+
+	moving map[string]chan struct{} // by id of what is being saved or woken; closed when that is done
+	saving context.Context          // ends when nothing is saved any more
+	stop   context.CancelFunc
 }
 
 // tombstone is what is known of a sandbox that has ended.
@@ -79,22 +87,28 @@ type tombstone struct {
 
 // New returns an empty Registry.
 func New(cfg Config) *Registry {
-	return &Registry{cfg: cfg, ids: newIDs(), live: map[string]*record{}, shared: map[string]string{},
-		tombs: map[string]tombstone{}}
+	r := &Registry{cfg: cfg, ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
+		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{}}
+	r.saving, r.stop = context.WithCancel(context.Background())
+	return r
 }
 
 // Limits returns those of a sandbox without an environment.
 func (r *Registry) Limits() runtime.Limits { return r.cfg.Limits }
 
-// Close ends all sandboxes, and waits until they have ended.
+// Close ends all sandboxes, and waits until they have ended. What is saved before that is saved
+// within SaveAtEnd.
 func (r *Registry) Close() {
 	r.mu.Lock()
 	r.closed = true
 	for _, b := range r.live {
-		b.end("the bridge has ended")
+		b.end("the bridge has ended", saved)
 	}
 	r.mu.Unlock()
+	late := time.AfterFunc(SaveAtEnd, r.stop)
+	defer late.Stop()
 	r.work.Wait()
+	r.stop()
 }
 
 // Settings are what a caller chooses of a sandbox.
@@ -121,8 +135,22 @@ func (r *Registry) Begin(owner string, s Settings) (*Call, error) {
 
 // begin does what Begin does, with mu held.
 func (r *Registry) begin(owner string, s Settings) (*Call, error) {
+	replaces, err := r.room(owner)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	b := &record{registry: r, id: r.ids.next() + r.cfg.Suffix, owner: owner, settings: s, created: now, born: now,
+		used: now, since: now, busy: true, replaces: replaces}
+	r.live[b.id] = b
+	return &Call{record: b}, nil
+}
+
+// room reports whether one more sandbox of an owner is to replace another one. The error is a
+// *FullError. It is called with mu held.
+func (r *Registry) room(owner string) (replaces bool, err error) {
 	if r.closed {
-		return nil, &FullError{closed: true}
+		return false, &FullError{closed: true}
 	}
 	own, bound := r.crowded(owner)
 	if bound != "" {
@@ -136,14 +164,10 @@ func (r *Registry) begin(owner string, s Settings) (*Call, error) {
 			}
 		}
 		if idle <= 0 {
-			return nil, &FullError{Own: own, Most: r.cfg.Most}
+			return false, &FullError{Own: own, Most: r.cfg.Most}
 		}
 	}
-	now := time.Now()
-	b := &record{registry: r, id: r.ids.next() + r.cfg.Suffix, owner: owner, settings: s, created: now, used: now, since: now,
-		busy: true, replaces: bound != ""}
-	r.live[b.id] = b
-	return &Call{record: b}, nil
+	return bound != "", nil
 }
 
 // crowded returns how many sandboxes an owner has, and what bound doesn't let it have one more.
@@ -177,7 +201,7 @@ func (r *Registry) replace(b *record) error {
 	}
 	for _, other := range r.of(b.owner) {
 		if !other.busy {
-			other.end("another one was begun, and no more than " + bound + " are kept")
+			other.end("another one was begun, and no more than "+bound+" are kept", saved)
 			return nil
 		}
 	}
@@ -206,7 +230,7 @@ func (r *Registry) find(owner, id string) (*record, error) {
 	if b := r.live[id]; b != nil && b.owner == owner {
 		return b, nil
 	}
-	gone := &GoneError{ID: id, Live: r.list(owner)}
+	gone := &GoneError{ID: id, Live: r.list(owner), saves: r.cfg.Hibernation != nil}
 	if t, ok := r.tombs[id]; ok && t.owner == owner && time.Since(t.at) < tombstoneAge {
 		gone.Reason = t.reason
 	}
@@ -243,11 +267,20 @@ func (r *Registry) forget(at int) {
 }
 
 // Enter returns a Call in a sandbox once the calls that came before it are over. It calls queued,
-// which may be nil, as soon as the call has its place among them. The error is a *GoneError, a
-// *BusyError or the cause of ctx's end.
+// which may be nil, as soon as the call has its place among them. One that was saved is woken by the
+// Call. The error is a *GoneError, a *BusyError, a *FullError, an *hibernation.Error or the cause of
+// ctx's end.
 func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (*Call, error) {
+	w, err := r.wake(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
 	return r.enter(ctx, queued, func() (*record, *Call, error) {
 		b, err := r.find(owner, id)
+		if w != nil && err != nil {
+			b, err = w.record()
+		}
+		w.done()
 		return b, nil, err
 	})
 }
@@ -255,10 +288,22 @@ func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (
 // Shared returns a Call in the sandbox of a session's calls that name none. It begins one of the
 // owner's, with the settings, if there is none; Call.Before says what became of the one before it.
 func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings, queued func()) (*Call, error) {
+	r.mu.Lock()
+	id := r.shared[session]
+	r.mu.Unlock()
+	w, err := r.wake(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
 	c, err := r.enter(ctx, queued, func() (*record, *Call, error) {
+		defer w.done()
 		id := r.shared[session]
 		if b := r.live[id]; b != nil {
 			return b, nil, nil
+		}
+		if w != nil && w.id == id {
+			b, err := w.record()
+			return b, nil, err
 		}
 		c, err := r.begin(owner, s)
 		if err != nil {
@@ -311,21 +356,24 @@ func (r *Registry) enter(ctx context.Context, queued func(), choose func() (*rec
 	return &Call{record: b, Waited: time.Since(began)}, nil
 }
 
-// EndAll ends the sandboxes of an owner that is gone.
+// EndAll ends the sandboxes of an owner that is gone, and saves them.
 func (r *Registry) EndAll(owner string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range r.of(owner) {
-		b.end("its caller is gone")
+		b.end("its caller is gone", saved)
 	}
 }
 
 // EndShared ends the sandbox that the calls of a session shared.
 func (r *Registry) EndShared(session string) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if b := r.live[r.shared[session]]; b != nil {
-		b.end("its session is over")
+	id := r.shared[session]
+	owner := r.tombs[id].owner // of one that is saved
+	if b := r.live[id]; b != nil {
+		owner = b.owner
 	}
 	delete(r.shared, session)
+	r.mu.Unlock()
+	r.End(owner, id, "its session is over")
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestIDs(t *testing.T) {
-	s := newIDs()
+	s := newIDs(false)
 	seen := map[string]bool{}
 	form := regexp.MustCompile(`^[a-z][a-z2-9]{3}$`)
 	for range 100_000 {
@@ -35,7 +35,7 @@ func TestIDs(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	if other := newIDs(); other.next() == (&ids{key: s.key}).next() {
+	if other := newIDs(false); other.next() == (&ids{key: s.key}).next() {
 		t.Error("two processes begin with the same id") // one in 786,432
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
+	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -40,6 +41,10 @@ func told(ctx context.Context, err error) (said, code string) {
 			codeConflict
 	case errors.As(err, new(*sandboxes.InUseError)):
 		return err.Error() + ". Re-check with sandbox_info", codeConflict
+	case errors.As(err, new(*sandboxes.AsleepError)):
+		return err.Error() + ". sandbox_resume wakes it", codeConflict
+	case errors.As(err, new(*hibernation.Error)):
+		return err.Error() + ". Remove it by sandbox_kill, and create another one", codeUnavailable
 	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandbox.QueueError)):
 		return err.Error() + ". Retry after a short backoff", codeBusy
 	case errors.As(err, new(*sandboxes.FullError)):

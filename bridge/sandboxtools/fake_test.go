@@ -82,6 +82,12 @@ func (g *fake) ZipDir(_ context.Context, _ string, _ int64, w io.Writer) error {
 	return err
 }
 
+func (g *fake) Pack(context.Context, string, int64) (sandbox.Piece, error) {
+	return sandbox.Piece{}, g.err
+}
+
+func (g *fake) Unpack(context.Context, string, []byte) error { return g.err }
+
 func (g *fake) Done() <-chan struct{} { return g.done }
 func (g *fake) Ended() (string, bool) { return "it was closed", false }
 func (g *fake) Close() error          { g.once.Do(func() { close(g.done) }); return nil }

@@ -1,6 +1,7 @@
 package sandboxtools
 
 import (
+	"errors"
 	goruntime "runtime"
 	"time"
 
@@ -18,13 +19,14 @@ const (
 const (
 	statusActive = "active"
 	statusPaused = "paused"
+	statusAsleep = "hibernated"
 )
 
 func lifeTools() []tool {
 	id := field{"sandbox_id", "string", "", true}
 	timeout := "ends it after that much time not paused"
 	remove := "ends it after that long a pause"
-	state := []field{{"id", "string", "", true}, {"status", "string", "active or paused", true}}
+	state := []field{{"id", "string", "", true}, {"status", "string", "active, paused or hibernated", true}}
 	return []tool{
 		{"sandbox_create", "Create a sandbox",
 			"Create a sandbox: Linux with Python, files in /workspace and /tmp, no network. It is ready at once; " +
@@ -68,7 +70,10 @@ func lifeTools() []tool {
 
 // status returns what a caller reads of a sandbox's state.
 func status(i sandboxes.Info) string {
-	if i.Paused {
+	switch {
+	case i.Asleep:
+		return statusAsleep
+	case i.Paused:
 		return statusPaused
 	}
 	return statusActive
@@ -219,7 +224,13 @@ func (c *call) pause() (any, error) {
 }
 
 func (c *call) resume() (any, error) {
-	i, err := c.cfg.Registry.Resume(c.caller.Owner, c.id())
+	id := c.id()
+	i, err := c.cfg.Registry.Resume(c.caller.Owner, id)
+	if errors.As(err, new(*sandboxes.AsleepError)) {
+		if err = c.within(func(sandboxes.Guest) error { return nil }); err == nil {
+			i, err = c.cfg.Registry.Info(c.caller.Owner, id)
+		}
+	}
 	return stateOf(i, err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -124,6 +126,7 @@ type call struct {
 	caller Caller
 	ctx    context.Context
 	report Report
+	woken  string // what its caller is told where it has woken the sandbox
 }
 
 // A partial is the result of a tool that has failed half-way: what there is of it, as an error.
@@ -163,6 +166,9 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by C
 		shown = s.summary()
 	}
 	res := mcp.NewToolResultText(string(shown))
+	if c.woken != "" {
+		res.Content = append(res.Content, mcp.NewTextContent(c.woken))
+	}
 	res.RawStructuredContent = structured
 	res.IsError = failed
 	c.report.Bytes = len(structured)
@@ -191,7 +197,11 @@ func (c *call) within(do func(sandboxes.Guest) error) error {
 		return err
 	}
 	defer box.Leave()
-	return box.Do(c.ctx, do)
+	err = box.Do(c.ctx, do)
+	if box.Woken {
+		c.woken = fmt.Sprintf("[sandbox %s: %s]", box.ID(), text.Safe(output.Back(box.Missing())))
+	}
+	return err
 }
 
 // id returns the argument sandbox_id.

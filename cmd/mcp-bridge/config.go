@@ -49,9 +49,10 @@ type config struct {
 	Sandboxes          kept     `default:"auto"`
 	SandboxIdle        seconds  `split_words:"true" default:"1800"`
 	SandboxMaxAge      seconds  `split_words:"true" default:"28800"`
-	UpstreamStart      seconds  `envconfig:"UPSTREAM_START_TIMEOUT" default:"20"`
-	UpstreamIdle       seconds  `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900"`
-	UpstreamRoots      string   `split_words:"true" default:"none"`
+	Hibernate          string
+	UpstreamStart      seconds `envconfig:"UPSTREAM_START_TIMEOUT" default:"20"`
+	UpstreamIdle       seconds `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900"`
+	UpstreamRoots      string  `split_words:"true" default:"none"`
 	Artifacts          string
 	Inputs             pathList
 	Config             pathList
@@ -177,6 +178,7 @@ func (c config) check() error {
 			"is 0", c.State),
 		unless(c.Sandboxes != 0 || !bridge.NeedsSandboxes(c.Tools), "_TOOLS has tools that need sandboxes, and "+
 			"MCP_BRIDGE_SANDBOXES is 0"),
+		unless(c.Hibernate == "" || c.Sandboxes != 0, "_HIBERNATE needs sandboxes, and MCP_BRIDGE_SANDBOXES is 0"),
 		unless(c.SandboxIdle > 0, "_SANDBOX_IDLE must be positive"),
 		unless(c.SandboxMaxAge >= c.SandboxIdle, "_SANDBOX_MAX_AGE (%v) is shorter than MCP_BRIDGE_SANDBOX_IDLE (%v)",
 			time.Duration(c.SandboxMaxAge), time.Duration(c.SandboxIdle)),
@@ -220,7 +222,7 @@ func (c config) checkPaths() error {
 	}
 	for _, given := range []struct{ name, path string }{
 		{prefix + "_POLICY", c.Policy}, {prefix + "_AUDIT", c.Audit}, {prefix + "_SECCOMP", profile},
-		{prefix + "_HTTP_TOKENS", c.HTTPTokens},
+		{prefix + "_HTTP_TOKENS", c.HTTPTokens}, {prefix + "_HIBERNATE", c.Hibernate},
 	} {
 		if given.path != "" && !filepath.IsAbs(given.path) {
 			return fmt.Errorf("%s=%q: it is not an absolute path", given.name, given.path)

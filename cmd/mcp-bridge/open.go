@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
 // policy reads the file that the user names. Without one, everything is allowed.
@@ -92,6 +94,13 @@ func (c config) checkFiles(say func(setting, dir string, err error)) error {
 	if kept != nil {
 		say("ARTIFACTS", kept.Dir(), kept.Check())
 	}
+	if c.Hibernate != "" {
+		err := trust.System().OwnDirectory(filepath.Clean(c.Hibernate))
+		if errors.Is(err, fs.ErrNotExist) { // it will be made
+			err = nil
+		}
+		say("HIBERNATE", c.Hibernate, err)
+	}
 	in, err := c.inputs()
 	if err != nil || in == nil {
 		return err
@@ -110,6 +119,7 @@ func (c config) checkFiles(say func(setting, dir string, err error)) error {
 var filesMean = map[string]string{
 	"ARTIFACTS": "files of runs can't be written to their directory",
 	"INPUTS":    "calls can't be given files of a directory",
+	"HIBERNATE": "serve doesn't start: others could read or replace what sandboxes leave",
 }
 
 // openTools opens where servers' tools are kept for searches; nil if the system has no such

@@ -69,10 +69,14 @@ func (c config) maxContainers(what purpose) int {
 func (p *parts) guarded() guarded { return guarded{p.sandbox, p.guard, p.approvals} }
 
 // sandboxes returns the sandboxes that last, nil for none.
-func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
+func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 	most := p.cfg.maxSandboxes(what)
 	if most == 0 {
-		return nil
+		return nil, nil
+	}
+	saving, err := p.hibernation()
+	if err != nil {
+		return nil, err
 	}
 	g, cfg := p.guarded(), p.sandboxConfig(what)
 	return sandboxes.New(sandboxes.Config{
@@ -88,6 +92,6 @@ func (p *parts) sandboxes(what purpose) *sandboxes.Registry {
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
-		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(),
-	})
+		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(), Hibernation: saving,
+	}), nil
 }

@@ -364,3 +364,92 @@ func TestLockDownInASandbox(t *testing.T) {
 		checkLockDown(t, report)
 	}
 }
+
+// TestHibernationOnEngine: a sandbox that is idle is saved and ends, the next call by its id wakes
+// it, and a bridge that was killed after it was saved leaves it to the next one. Files are back byte
+// for byte; variables are not.
+func TestHibernationOnEngine(t *testing.T) {
+	needEngine(t)
+	dir, state := filepath.Join(t.TempDir(), "saved"), t.TempDir()
+	b := func() *exec.Cmd {
+		return with(command(t, nil), "MCP_BRIDGE_TOOLS=all", "MCP_BRIDGE_HIBERNATE="+dir, "MCP_BRIDGE_SANDBOX_IDLE=5",
+			"MCP_BRIDGE_LOG_LEVEL=warn", "XDG_STATE_HOME="+state)
+	}
+	c := serve(t, b())
+	id, _ := c.tool("sandbox_create", map[string]any{"name": "kept", "metadata": map[string]string{"a": "b"},
+		"env_vars": map[string]string{"HELLO": "hunter2"}})["id"].(string)
+	in := map[string]any{"sandbox": id, "timeout": 60}
+	const fill = `import os, random
+x = 41
+os.makedirs("deep/er/empty"); os.symlink("er", "deep/link")
+for name, size in {"deep/er/small": 10, "big": 20_000_000, "wörld": 0, "script": 100}.items():
+    with open(name, "wb") as f:
+        f.write(random.Random(name).randbytes(size))
+os.chmod("script", 0o755)
+os.mkfifo("a.pipe")`
+	const sums = `import hashlib, os
+def walk():
+    for folder, folders, names in sorted(os.walk("/workspace")):
+        for name in sorted(folders + names):
+            path = os.path.join(folder, name)
+            about = os.lstat(path)
+            data = open(path, "rb").read() if os.path.isfile(path) else b""
+            if not name.endswith(".pipe"):
+                yield path, oct(about.st_mode), int(about.st_mtime), hashlib.sha256(data).hexdigest()
+print(hashlib.sha256(repr(list(walk())).encode()).hexdigest(), os.environ["HELLO"], "x" in globals())`
+	if got := c.python(fill, in); got.IsError {
+		t.Fatal(got.Text)
+	}
+	before, _, _ := strings.Cut(c.python(sums, in).Text, "\n")
+	if !strings.HasSuffix(before, " hunter2 True") {
+		t.Fatal(before)
+	}
+	want := strings.TrimSuffix(before, "True") + "False\n[sandbox " + id + ": files are back, variables are not; not " +
+		"saved: a.pipe (no file)]"
+	asleep := func(c *client) {
+		t.Helper()
+		within(t, "it is saved", func() bool {
+			return c.tool("sandbox_info", map[string]any{"sandbox_id": id})["status"] == "hibernated"
+		})
+	}
+	asleep(c)
+	if got := c.python(sums, in); got.Text != want {
+		t.Errorf("woken: %q, want %q", got.Text, want)
+	}
+	asleep(c)
+	saved, err := filepath.Glob(dir + "/*.sandbox")
+	if err != nil || len(saved) != 1 {
+		t.Fatalf("%v, %v", saved, err)
+	}
+	if data, err := os.ReadFile(saved[0]); err != nil || bytes.Contains(data, []byte("hunter2")) {
+		t.Errorf("the file can be read: %v", err)
+	}
+	c.killed = true
+	must(t, c.cmd.Process.Kill())
+	<-c.ended
+	c.cmd.Wait() //nolint:errcheck // it was killed
+
+	c = serve(t, b())
+	want = strings.Replace(want, "; not saved: a.pipe (no file)", "", 1) // it wasn't there any more
+	if got := c.python(sums, in); got.Text != want {
+		t.Errorf("woken by another bridge: %q, want %q", got.Text, want)
+	}
+	asleep(c)
+	if got := c.tool("sandbox_resume", map[string]any{"sandbox_id": id}); got["status"] != "active" {
+		t.Error(got)
+	}
+	c.tool("sandbox_kill", map[string]any{"sandbox_id": id})
+	if left, _ := filepath.Glob(dir + "/*"); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+
+	id = c.tool("sandbox_create", map[string]any{})["id"].(string) // its client goes in the middle of a call
+	c.tool("sandbox_files_write", map[string]any{"sandbox_id": id, "path": "last", "content": "word"})
+	c.startLong(map[string]any{"sandbox": id})
+	c.close()
+	c.killed = true // it has been waited for
+	c = serve(t, b())
+	if got := c.tool("sandbox_files_read", map[string]any{"sandbox_id": id, "path": "last"}); got["content"] != "word" {
+		t.Error(got)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
@@ -66,6 +67,7 @@ type parts struct {
 	sandbox  *sandbox.Sandbox
 	lasting  *sandboxes.Registry // nil where none are kept
 	console  console
+	chooser  *packages.Chooser
 	tools    *catalog.Store
 	pool     *upstream.Pool
 	bridge   *bridge.Bridge
@@ -249,8 +251,12 @@ func (p *parts) assemble(what purpose) (err error) {
 		}
 	}
 	state, offered := "", []string(nil)
-	if p.lasting = p.sandboxes(what); what.serves() {
+	if what.serves() {
 		state, offered = c.State, c.Tools
+	}
+	p.chooser = p.packages()
+	if p.lasting, err = p.sandboxes(what); err != nil {
+		return err
 	}
 	p.tools = openTools()
 	p.pool = upstream.NewPool(p.poolConfig())
@@ -267,7 +273,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		Login:       loginByPage,
 		Files:       kept,
 		Inputs:      inputs,
-		Packages:    p.packages(),
+		Packages:    p.chooser,
 		Sandboxes:   p.lasting,
 		State:       state,
 		Offer:       offered,
@@ -297,12 +303,16 @@ func (p *parts) end(ctx context.Context) error {
 	if !interrupted(ctx) || !p.guard.Watched() {
 		return p.close()
 	}
+	patience := hurry
+	if p.lasting.Hibernates() {
+		patience = sandboxes.SaveAtEnd // a second signal ends it at once
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.close() }() // not waited for when it takes too long: the process ends
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(hurry):
+	case <-time.After(patience):
 		return nil
 	}
 }

@@ -16,6 +16,7 @@ import time
 from guest import artifacts, confine, wire
 from guest.light_typing import TYPE_CHECKING, Any
 from guest.output import Output
+from guest.refused import Refused
 
 if TYPE_CHECKING:
     from guest.run import Run
@@ -27,10 +28,6 @@ HELD = 24 << 20  # bytes of an answer
 
 _CODES = {errno.ENOENT: "not_found", errno.EISDIR: "not_a_file", errno.ENOTDIR: "not_a_directory"}
 _CODES |= {errno.EACCES: "denied", errno.EPERM: "denied", errno.EROFS: "denied", errno.ELOOP: "denied"}
-
-
-class Refused(Exception):
-    """A file can't be had: a code, and a sentence."""
 
 
 class Answer:
@@ -142,6 +139,16 @@ def _answer(order: wire.Frame) -> None:
             _write(path, str(order.get("data") or ""))
         elif order["op"] == "list":
             more["entries"], more["more"] = _entries(path)
+        elif order["op"] == "pack":
+            from guest import packing
+
+            data, more["entries"], more["more"] = packing.packed(path, order.get("offset") or 0, limit)
+        elif order["op"] == "unpack":
+            from binascii import a2b_base64
+
+            from guest import packing
+
+            packing.unpack(path, a2b_base64(str(order.get("data") or "")))
         else:
             data = _zipped(path, limit)
     except Refused as e:

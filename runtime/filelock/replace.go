@@ -2,6 +2,7 @@ package filelock
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,15 +14,23 @@ import (
 // gives as in os.CreateTemp. A process that is killed meanwhile leaves that file behind: see
 // Sweep.
 func Replace(path, pattern string, content ...[]byte) error {
+	return ReplaceBy(path, pattern, func(w io.Writer) (err error) {
+		for _, part := range content {
+			if err == nil {
+				_, err = w.Write(part)
+			}
+		}
+		return err
+	})
+}
+
+// ReplaceBy does what Replace does with what write writes. If that fails, the old content stays.
+func ReplaceBy(path, pattern string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), pattern)
 	if err != nil {
 		return err
 	}
-	for _, part := range content {
-		if err == nil {
-			_, err = f.Write(part)
-		}
-	}
+	err = write(f)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -1,0 +1,360 @@
+// Package hibernation keeps sandboxes that have ended as files, from which they can be made again:
+// encrypted, each written whole or not at all, for some time, a few of each owner. It knows nothing
+// of guests: what a file has is an archive, which is never unpacked on this machine.
+//
+// Of a sandbox whose files are in use by a bridge there is a lock file beside them. One that is
+// left without a lock tells that this bridge was killed, and what it had was lost.
+package hibernation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
+)
+
+// Bounds of what is kept.
+const (
+	PerOwner = 16
+	MaxAge   = 30 * 24 * time.Hour
+)
+
+// Config is what a Store is made from. All fields are required.
+type Config struct {
+	Dir string                          // absolute; made if it isn't there
+	Key func(make bool) ([]byte, error) // KeySize bytes, always the same; ErrNoKey if there is none to make
+	Log *slog.Logger
+}
+
+// ErrNone says that no such sandbox is kept, ErrInUse that another bridge has it.
+var (
+	ErrNone  = errors.New("no such sandbox was saved")
+	ErrInUse = errors.New("another bridge of this user has it in use")
+	ErrNoKey = errors.New("there is no key")
+)
+
+// An Error says that a sandbox was saved, and can't be had.
+type Error struct {
+	ID  string
+	Err error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("sandbox %q was saved, and can't be woken: %v", e.ID, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Saved is what is known of a sandbox that was saved, beside its files.
+type Saved struct {
+	Owner, ID   string
+	Name        string            `json:",omitempty"`
+	Metadata    map[string]string `json:",omitempty"`
+	Variables   map[string]string `json:",omitempty"`
+	Running     bool              `json:",omitempty"`
+	Principal   string            `json:",omitempty"`
+	Environment string            `json:",omitempty"` // its name
+	Timeout     time.Duration     `json:",omitempty"`
+	AutoDelete  time.Duration     `json:",omitempty"`
+	Active      time.Duration     `json:",omitempty"` // not paused, so far
+	Calls       int
+	Created     time.Time
+	Used        time.Time
+	At          time.Time // when it was saved
+	Expires     time.Time `json:",omitzero"`  // if it is to, before MaxAge
+	Left        []string  `json:",omitempty"` // what its archive leaves out
+}
+
+// Store is a directory of saved sandboxes. Several processes may use it; it is safe for concurrent
+// use.
+type Store struct {
+	cfg     Config
+	replace func(path, pattern string, write func(io.Writer) error) error
+
+	mu  sync.Mutex
+	key []byte // nil until it is needed
+}
+
+// Open makes the directory, which must be the user's alone, and removes what killed bridges have
+// left unfinished.
+func Open(cfg Config) (*Store, error) {
+	s := &Store{cfg: cfg, replace: filelock.ReplaceBy}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := trust.System().OwnDirectory(cfg.Dir); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	s.sweep()
+	return s, nil
+}
+
+const (
+	savedSuffix = ".sandbox"
+	lockSuffix  = ".lock"
+)
+
+// validID is the form of an id, which may end in the name of a replica.
+var validID = regexp.MustCompile(`^[a-z0-9]{1,20}(\.[a-z0-9-]{1,63})?$`)
+
+// prefix returns how the names of an owner's files begin.
+func prefix(owner string) string {
+	sum := sha256.Sum256([]byte(owner))
+	return hex.EncodeToString(sum[:8]) + "-"
+}
+
+// path returns the path of a sandbox's files, without suffix.
+func (s *Store) path(name string) string { return filepath.Join(s.cfg.Dir, name) }
+
+// keyFor returns the key. It is asked for once.
+func (s *Store) keyFor(make bool) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.key != nil {
+		return s.key, nil
+	}
+	key, err := s.cfg.Key(make)
+	if err == nil && len(key) != KeySize {
+		err = fmt.Errorf("it has %d bytes, not %d", len(key), KeySize)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key of saved sandboxes: %w", err)
+	}
+	s.key = key
+	return key, nil
+}
+
+// A Claim is a sandbox that no other bridge may wake, or save, until it is given back by Drop,
+// Lose or Remove, of which the first counts.
+type Claim struct {
+	Saved Saved
+	Lost  bool // a bridge that had woken it was killed, and what it had is lost
+
+	store   *Store
+	name    string
+	release func()
+	once    sync.Once
+}
+
+// New claims a sandbox that isn't saved yet.
+func (s *Store) New(owner, id string) (*Claim, error) {
+	if !validID.MatchString(id) {
+		return nil, ErrNone
+	}
+	c := &Claim{store: s, name: prefix(owner) + id}
+	return c, c.lock()
+}
+
+// Claim claims a sandbox that was saved. The error is ErrNone, or an *Error.
+func (s *Store) Claim(owner, id string) (*Claim, error) {
+	if !validID.MatchString(id) {
+		return nil, ErrNone
+	}
+	name := prefix(owner) + id
+	if _, err := os.Stat(s.path(name) + savedSuffix); err != nil {
+		return nil, ErrNone
+	}
+	_, err := os.Stat(s.path(name) + lockSuffix)
+	c := &Claim{store: s, name: name, Lost: err == nil}
+	if err := c.lock(); err != nil {
+		return nil, &Error{id, err}
+	}
+	if c.Saved, err = s.look(name); err != nil {
+		c.Drop()
+		if errors.Is(err, fs.ErrNotExist) { // the sandbox was ended just now
+			return nil, ErrNone
+		}
+		return nil, &Error{id, err}
+	}
+	if c.Saved.ID != id || c.Saved.Owner != owner || c.Saved.expired() {
+		c.Remove()
+		return nil, ErrNone
+	}
+	return c, nil
+}
+
+func (v Saved) expired() bool {
+	now := time.Now()
+	return now.Sub(v.At) > MaxAge || !v.Expires.IsZero() && now.After(v.Expires)
+}
+
+// lock takes the lock, or returns ErrInUse.
+func (c *Claim) lock() (err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // it isn't waited for
+	c.release, err = filelock.Acquire(ctx, c.store.path(c.name)+lockSuffix)
+	if errors.Is(err, context.Canceled) {
+		return ErrInUse
+	}
+	return err
+}
+
+// Drop gives the sandbox back as it was saved.
+func (c *Claim) Drop() {
+	c.once.Do(func() {
+		if !c.Lost {
+			_ = os.Remove(c.store.path(c.name) + lockSuffix)
+		}
+		c.release()
+	})
+}
+
+// Lose gives back a sandbox that was woken and has ended without being saved again.
+func (c *Claim) Lose() { c.once.Do(c.release) }
+
+// Remove gives it back, and removes what was saved.
+func (c *Claim) Remove() {
+	_ = os.Remove(c.store.path(c.name) + savedSuffix)
+	c.Lost = false
+	c.Drop()
+}
+
+// Save saves the sandbox as v, with what write writes, and gives it back. If that fails, what was
+// saved before stays.
+func (c *Claim) Save(v Saved, write func(io.Writer) error) error {
+	s := c.store
+	key, err := s.keyFor(true)
+	if err != nil {
+		return err
+	}
+	about, err := json.Marshal(v)
+	if err == nil && len(about) > maxChunk {
+		err = fmt.Errorf("what is known of it has %d bytes", len(about))
+	}
+	if err != nil {
+		return err
+	}
+	err = s.replace(s.path(c.name)+savedSuffix, unfinished(c.name)+"*", func(w io.Writer) error {
+		sealed, err := newSealer(w, key, c.name)
+		if err == nil {
+			_, err = sealed.Write(about)
+		}
+		if err == nil {
+			err = write(sealed)
+		}
+		if err == nil {
+			err = sealed.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.Lost = false
+	c.Drop()
+	s.sweep()
+	s.crop(c.name[:strings.IndexByte(c.name, '-')+1])
+	return nil
+}
+
+// Read calls read with the archive that was saved.
+func (c *Claim) Read(read func(io.Reader) error) error {
+	_, err := c.store.open(c.name, read)
+	if err != nil {
+		return &Error{c.Saved.ID, err}
+	}
+	return nil
+}
+
+// look returns what is known of a sandbox.
+func (s *Store) look(name string) (Saved, error) { return s.open(name, nil) }
+
+// open reads a file: what is known of the sandbox, and the archive if read is given.
+func (s *Store) open(name string, read func(io.Reader) error) (v Saved, err error) {
+	f, err := os.Open(s.path(name) + savedSuffix)
+	if err != nil {
+		return v, err
+	}
+	defer f.Close()
+	key, err := s.keyFor(false)
+	if err != nil {
+		return v, err
+	}
+	return parse(f, key, name, read)
+}
+
+// parse reads a file's content.
+func parse(f io.Reader, key []byte, name string, read func(io.Reader) error) (v Saved, err error) {
+	o, err := newOpener(f, key, name)
+	if err != nil {
+		return v, err
+	}
+	about, err := o.chunk()
+	if errors.Is(err, io.EOF) || err == nil && json.Unmarshal(about, &v) != nil {
+		err = errDamaged
+	}
+	if err != nil || read == nil {
+		return v, err
+	}
+	return v, read(o)
+}
+
+// Remove removes a sandbox that was saved, and reports whether there was one. One that a bridge has
+// in use stays.
+func (s *Store) Remove(owner, id string) bool {
+	name := prefix(owner) + id
+	if !validID.MatchString(id) || !s.saved(name) {
+		return false
+	}
+	s.unless(name, func() { _ = os.Remove(s.path(name) + savedSuffix) })
+	return true
+}
+
+// Look returns what is known of a sandbox that was saved. The error is ErrNone, or an *Error.
+func (s *Store) Look(owner, id string) (Saved, error) {
+	name := prefix(owner) + id
+	if !validID.MatchString(id) || !s.saved(name) {
+		return Saved{}, ErrNone
+	}
+	v, err := s.look(name)
+	switch {
+	case err != nil:
+		return v, &Error{id, err}
+	case v.Owner != owner || v.ID != id || v.expired():
+		return v, ErrNone
+	}
+	return v, nil
+}
+
+// List returns the sandboxes of an owner that are saved and not in use, the last used first. Those
+// that can't be read are left out, and logged.
+func (s *Store) List(owner string) (all []Saved) {
+	for _, name := range s.names(prefix(owner)) {
+		v, err := s.look(name)
+		switch {
+		case err != nil:
+			s.cfg.Log.Warn("a sandbox that was saved can't be read", "file", s.path(name)+savedSuffix, "err", err)
+		case v.Owner == owner && prefix(owner)+v.ID == name && !v.expired():
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b Saved) int { return b.Used.Compare(a.Used) })
+	return all
+}
+
+// names returns the names of saved sandboxes which begin so.
+func (s *Store) names(begin string) (names []string) {
+	found, _ := fs.Glob(os.DirFS(s.cfg.Dir), begin+"*"+savedSuffix)
+	for _, file := range found {
+		names = append(names, strings.TrimSuffix(file, savedSuffix))
+	}
+	return names
+}

@@ -1,0 +1,76 @@
+package hibernation
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// unfinished returns how the names of files begin that are to become a sandbox's.
+func unfinished(name string) string { return "." + name + ".new-" }
+
+// sweep removes the files that are too old, and what killed bridges have left of files that they
+// hadn't finished. What a bridge has in use stays.
+func (s *Store) sweep() {
+	entries, _ := os.ReadDir(s.cfg.Dir)
+	for _, e := range entries {
+		file := e.Name()
+		switch name, isSaved := strings.CutSuffix(file, savedSuffix); {
+		case strings.HasPrefix(file, ".") && strings.Contains(file, ".new-"):
+			name, _, _ := strings.Cut(file[1:], ".new-")
+			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
+		case strings.HasSuffix(file, lockSuffix):
+			if name := strings.TrimSuffix(file, lockSuffix); !s.saved(name) {
+				s.unless(name, func() {})
+			}
+		case isSaved && time.Since(modified(e)) > MaxAge:
+			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
+		}
+	}
+}
+
+// saved reports whether there is the file of a sandbox.
+func (s *Store) saved(name string) bool {
+	_, err := os.Stat(s.path(name) + savedSuffix)
+	return err == nil
+}
+
+// unless calls do unless a bridge has a sandbox in use.
+func (s *Store) unless(name string, do func()) {
+	c := &Claim{store: s, name: name}
+	if _, err := os.Stat(s.path(name) + lockSuffix); err == nil {
+		c.Lost = s.saved(name) // the lock's file says so
+	}
+	if c.lock() != nil {
+		return
+	}
+	do()
+	c.Lost = c.Lost && s.saved(name)
+	c.Drop()
+}
+
+// crop removes the oldest sandboxes of an owner beyond PerOwner.
+func (s *Store) crop(begin string) {
+	names := s.names(begin)
+	at := map[string]time.Time{}
+	for _, name := range names {
+		if info, err := os.Stat(s.path(name) + savedSuffix); err == nil {
+			at[name] = info.ModTime()
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return at[a].Compare(at[b]) })
+	for _, name := range names[:max(0, len(names)-PerOwner)] {
+		s.unless(name, func() { _ = os.Remove(s.path(name) + savedSuffix) })
+	}
+}
+
+func modified(e fs.DirEntry) time.Time {
+	info, err := e.Info()
+	if err != nil {
+		return time.Now()
+	}
+	return info.ModTime()
+}
