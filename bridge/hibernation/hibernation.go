@@ -210,10 +210,15 @@ func (c *Claim) lock() (err error) {
 // Drop gives the sandbox back as it was saved.
 func (c *Claim) Drop() {
 	c.once.Do(func() {
-		if !c.Lost {
-			_ = os.Remove(c.store.path(c.name) + lockSuffix)
+		lock := c.store.path(c.name) + lockSuffix
+		remove := !c.Lost
+		if remove && os.Remove(lock) == nil {
+			remove = false
 		}
 		c.release()
+		if remove { // Windows keeps a file that is open
+			_ = os.Remove(lock)
+		}
 	})
 }
 

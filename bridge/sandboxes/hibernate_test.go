@@ -48,6 +48,7 @@ func (h *house) last() *fakeGuest { return h.made[len(h.made)-1] }
 
 // idle lets the idle time pass.
 func (h *house) idle() {
+	h.All() // takes the lock: what a timer does then sees what the test has set
 	time.Sleep(31 * time.Minute)
 	synctest.Wait()
 }

@@ -129,7 +129,10 @@ type box struct {
 	fail      error // of the next guest
 }
 
-func newBox(t *testing.T) *box {
+func newBox(t *testing.T) *box { return newSavingBox(t, nil) }
+
+// newSavingBox has sandboxes that are saved before they end.
+func newSavingBox(t *testing.T, saves *sandboxes.Hibernation) *box {
 	b := &box{t: t, output: output.NewStore()}
 	limits := runtime.Limits{Memory: 512 << 20, CPUs: 2}
 	b.registry = sandboxes.New(sandboxes.Config{
@@ -143,6 +146,7 @@ func newBox(t *testing.T) *box {
 			return g, nil
 		},
 		Idle: 30 * time.Minute, MaxAge: 8 * time.Hour, Most: 12, LongestCall: time.Minute, Limits: limits,
+		Hibernation: saves,
 	})
 	t.Cleanup(b.registry.Close)
 	b.Tools = New(Config{Registry: b.registry, Templates: &b.templates, Reads: true, Limits: limits,
