@@ -44,7 +44,7 @@ class Spares:
         it raises TookOver there.
         """
         self._made = [pid for pid in self._made if not _ended(pid)]
-        state = _random_state()
+        state, waits = _random_state(), wire.encode({"type": "waits", "key": key})
         try:
             pid = _quiet_fork()
         except Exception as e:
@@ -53,16 +53,16 @@ class Spares:
             self._made.append(pid)
             return {"pid": pid}
         try:
-            self._wait(key, state)
+            self._wait(waits, state)
         except BaseException:
             _exit(1)
         raise TookOver
 
-    def _wait(self, key: object, state: object) -> None:
+    def _wait(self, waits: bytes, state: object) -> None:
         _setpgid(0, 0)  # out of reach of signals to the group of the code; setsid takes a millisecond
         limits.oom_score(limits.LATER)
         self._close_memory()
-        _write(self._link.fd, wire.encode({"type": "waits", "key": key}))
+        _write(self._link.fd, waits)  # made before the fork, whose every write copies a page
         while True:
             info = _sigwaitinfo({wire.WAKE})
             if info.si_code == SI_USER and info.si_pid == self._supervisor:
