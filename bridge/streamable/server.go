@@ -16,9 +16,10 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Serve answers the connections of l, over TLS if there are the files of a certificate and its key,
-// until ctx ends. The files are read again when they change. Then it finishes the calls that run, for drainTime, and closes the Handler. What
-// doesn't end in a few seconds is left behind. It returns nil if that was why it ended.
+// Serve answers the connections of l, over TLS if there are the files of a certificate and its
+// key, which are read again when they change, until ctx ends. Then it finishes the calls that run,
+// for drainTime, and closes the Handler. What doesn't end in a few seconds is left behind. It
+// returns nil if that was why it ended.
 func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeaders,

@@ -12,8 +12,8 @@ import (
 )
 
 // killed calls run_python until the bridge is killed, and says what has it called again.
-func killed(ctx context.Context, url string) error {
-	s, err := connect(ctx, url)
+func killed(ctx context.Context, url, version string) error {
+	s, err := connect(ctx, url, version)
 	if err != nil {
 		return err
 	}
@@ -40,14 +40,14 @@ func killed(ctx context.Context, url string) error {
 	by := "the same client goes on by itself"
 	if err != nil {
 		by = "another client goes on"
-		if s, err = connect(ctx, url); err == nil {
+		if s, err = connect(ctx, url, version); err == nil {
 			err = attempt(ctx, s)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Printf("ok   Go SDK: %d calls, then %s; %s\n", calls, strings.Join(failures, " | "), by)
+	fmt.Printf("ok   Go SDK, %s: %d calls, then %s; %s\n", version, calls, strings.Join(failures, " | "), by)
 	return s.Close()
 }
 
@@ -60,9 +60,10 @@ func there(url string) bool {
 	return r.StatusCode == http.StatusOK
 }
 
-func connect(ctx context.Context, url string) (*mcp.ClientSession, error) {
+func connect(ctx context.Context, url, version string) (*mcp.ClientSession, error) {
 	c := mcp.NewClient(&mcp.Implementation{Name: "mcp-bridge-test", Version: "1"}, nil)
-	return c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil)
+	return c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
 }
 
 // attempt calls once.

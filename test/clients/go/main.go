@@ -1,6 +1,6 @@
 // Command go calls run_python over HTTP with the official Go SDK: go URL
 //
-// go URL killed goes on until the bridge is killed, and then says what has it go on.
+// go URL killed VERSION goes on until the bridge is killed, and then says what has it go on.
 package main
 
 import (
@@ -19,11 +19,11 @@ time.sleep(1.2)
 print(6 * 7)`
 
 func main() {
-	do := run
-	if len(os.Args) > 2 {
-		do = killed
+	do := func() error { return run(context.Background(), os.Args[1]) }
+	if len(os.Args) > 3 {
+		do = func() error { return killed(context.Background(), os.Args[1], os.Args[3]) }
 	}
-	if err := do(context.Background(), os.Args[1]); err != nil {
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "FAIL Go SDK:", err)
 		os.Exit(1)
 	}
