@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts an MCP server, prints how long its first answer took and the names of its tools, and ends it.
+"""Starts an MCP server and ends it, and prints how long its first answer took and the names of its tools.
 
 speak.py [--signal NAME] [--becomes NAME] COMMAND [ARGUMENT...]: by closing its input, or by a signal
 to the process that was started. It fails unless the server answers, unless the process that was
@@ -8,6 +8,7 @@ started has become the program NAME, and unless whatever serves is gone at the e
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -40,11 +41,10 @@ def main(args: list[str]) -> int:
     client = {"name": "release-check", "version": "1"}
     send(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
     answer(1)
-    print(f"{time.monotonic() - began:.2f} s to the first answer")
+    took = time.monotonic() - began
     send(method="notifications/initialized")
     send(id=2, method="tools/list")
     tools = [tool["name"] for tool in answer(2)["tools"]]
-    print(*tools, sep="\n")
     if program and (became := os.path.basename(os.readlink(f"/proc/{server.pid}/exe"))) != program:
         raise SystemExit(f"{args[0]} is {became} while it serves, not {program}")
 
@@ -55,7 +55,11 @@ def main(args: list[str]) -> int:
     signal.alarm(LIMIT)  # ends this program where the server goes on
     while server.stdout.read(65536):  # ends with the last process that has the pipe
         pass
-    if code := server.wait():
+    code = server.wait()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{took:.2f} s to the first answer, {used.ru_utime + used.ru_stime:.2f} s of a processor until the end")
+    print(*tools, sep="\n")
+    if code:
         print(f"{args[0]} ended with code {code}", file=sys.stderr)
     return int(code != 0 or "run_python" not in tools)
 
