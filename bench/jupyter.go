@@ -45,7 +45,8 @@ type notebook struct {
 }
 
 func (s *suite) startNotebook(ctx context.Context) (*notebook, error) {
-	n := &notebook{cmd: exec.CommandContext(ctx, s.jupyter, "-c", jupyter), stderr: &tail{limit: 2 << 10}} //nolint:gosec // a baseline
+	n := &notebook{stderr: &tail{limit: 2 << 10}}
+	n.cmd = exec.CommandContext(ctx, s.jupyter, "-c", jupyter) //nolint:gosec // a baseline
 	n.cmd.Stderr, n.cmd.Dir = n.stderr, s.dir
 	n.cmd.Cancel = func() error { return n.in.Close() }
 	n.cmd.WaitDelay = 20 * time.Second

@@ -137,7 +137,8 @@ func TestHostileTwice(t *testing.T) {
 	for _, p := range alone {
 		try(p)
 	}
-	if got := all.sandboxed("print(secret)", neighbour, patience); got.Stdout != "the neighbour\n" || got.Sandbox.State != "kept" {
+	got := all.sandboxed("print(secret)", neighbour, patience)
+	if got.Stdout != "the neighbour\n" || got.Sandbox.State != "kept" {
 		t.Errorf("another sandbox: %+v", got)
 	}
 }

@@ -14,7 +14,8 @@ import (
 // has had during the last of them, and the processes of the sandbox, in KiB.
 func (c *client) leastMemory(in map[string]any, calls int) (bridge, guest int) {
 	c.t.Helper()
-	const look = "print(*(next(l for l in open(f'/proc/{p}/status') if l[:6] == 'VmRSS:').split()[1] for p in (1, 'self')))"
+	const look = "of = lambda p: next(l for l in open(f'/proc/{p}/status') if l[:6] == 'VmRSS:')\n" +
+		"print(*(of(p).split()[1] for p in (1, 'self')))"
 	var bridges, guests []int
 	for i := range calls {
 		code := "n = globals().get('n', 0) + 1; print(n)"
@@ -97,7 +98,8 @@ func TestChurnedSandboxes(t *testing.T) {
 				c.tool("sandbox_kill", map[string]any{"sandbox_id": id})
 				<-answer
 			case 2: // their containers are killed
-				if out, err := exec.Command("podman", append([]string{"kill"}, s.containers()...)...).CombinedOutput(); err != nil {
+				kill := append([]string{"kill"}, s.containers()...)
+				if out, err := exec.Command("podman", kill...).CombinedOutput(); err != nil {
 					t.Errorf("podman kill: %v: %s", err, out)
 				}
 			} // those that are left make room for others
@@ -201,7 +203,8 @@ func TestSandboxesApart(t *testing.T) {
 	if !got.IsError || !strings.Contains(got.Text, "you have no sandbox") {
 		t.Errorf("another connection: %s", got.Text)
 	}
-	if got := stranger.tool("sandbox_files_read", map[string]any{"sandbox_id": mine, "path": "TRACE"}); got["error"] == nil {
-		t.Errorf("another connection: %v", got)
+	read := stranger.tool("sandbox_files_read", map[string]any{"sandbox_id": mine, "path": "TRACE"})
+	if read["error"] == nil {
+		t.Errorf("another connection: %v", read)
 	}
 }
