@@ -20,7 +20,7 @@ func (s *Store) sweep() {
 		file := e.Name()
 		switch name, isSaved := strings.CutSuffix(file, savedSuffix); {
 		case strings.HasPrefix(file, ".") && strings.Contains(file, ".new-"):
-			name, _, _ := strings.Cut(file[1:], ".new-")
+			name := file[1:strings.LastIndex(file, ".new-")] // a replica's name may be new-1
 			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
 		case strings.HasSuffix(file, lockSuffix):
 			if name := strings.TrimSuffix(file, lockSuffix); !s.saved(name) {
