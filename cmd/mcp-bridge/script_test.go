@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,7 +23,9 @@ func TestScripts(t *testing.T) {
 			bin, _, _ := strings.Cut(e.Getenv("PATH"),
 				string(os.PathListSeparator)) // testscript puts the program first
 			e.Setenv("BIN", bin)
-			return nil
+			examples, err := filepath.Abs("../../examples")
+			e.Setenv("EXAMPLES", examples)
+			return err
 		},
 	})
 }
