@@ -77,7 +77,7 @@ class Sandbox:
             self._run.to_child.forget()
         self._key, self._told, self.gone = os.urandom(8).hex(), None, False
         self._line = self._run.line.rstrip()[:-1]
-        self._before = frozenset(self._others()) - {self._run.child} if self.running else frozenset()
+        self._look_for_earlier(self.running)
         self.thaw()
         if self._used:
             self._execute()
@@ -92,10 +92,16 @@ class Sandbox:
             return f"the sandbox ended between calls: {self.lost}"
         if order["type"] == "exec":
             self.running = self.running or order["options"].get("running") is True
-            self._before = frozenset(self._others()) - {self._run.child}
+            self._look_for_earlier(True)
             for pid in self._before:
                 processes.send(pid, signal.SIGCONT)
         return ""
+
+    def _look_for_earlier(self, any_are_left: bool) -> None:
+        """Finds the processes of earlier calls that a bad call doesn't end."""
+        self._before = frozenset()  # _others leaves them out
+        if any_are_left:
+            self._before = frozenset(self._others()) - {self._run.child}
 
     def thaw(self) -> None:
         processes.signal_all(self._run.child, signal.SIGCONT)

@@ -111,6 +111,28 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(state(box.bad()), "before")
             self.assertNotIn(_stat(pid)[0], "ZXT")  # it is older than the bad call, and runs on
 
+    def test_processes_of_earlier_calls_run_in_each_command(self) -> None:
+        with Sandbox() as box:
+            pid = box.call("import subprocess\nsubprocess.Popen(['sleep', '600']).pid").stdout.strip()
+            for _ in range(3):
+                ran = box.order(type="exec", command=f"cat /proc/{pid}/stat", options={})
+                self.assertNotIn(ran.stdout.rpartition(")")[2].split()[0], "ZXT")
+
+    def test_processes_that_run_on_outlive_each_bad_call(self) -> None:
+        begin = (
+            "import os, subprocess\n"
+            "one = subprocess.Popen(['sh', '-c', 'while :; do sleep 0.01; done']).pid\n"
+            "two = subprocess.Popen(['sleep', '600'], preexec_fn=os.setpgrp).pid\n"
+            "def look():\n"
+            "    for pid in one, two: print(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[0])"
+        )
+        with Sandbox(running=True) as box:
+            box.call(begin)
+            for _ in range(3):
+                self.assertEqual(state(box.bad()), "before")
+            self.assertRegex(box.call("look()").stdout, r"^[RSD]\n[RSD]\n$")
+            box.call("for pid in one, two: os.kill(pid, 9)")
+
     def test_variables_that_are_too_large_for_a_copy(self) -> None:
         with Sandbox(memoryLimitBytes=64 << 20) as box:
             ran = box.call("x = bytearray(40 << 20)")  # the copy of before has none of it
