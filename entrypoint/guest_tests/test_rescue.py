@@ -196,6 +196,27 @@ class Racing(unittest.TestCase):
             self.assertEqual(ran.stdout, "1\n")
             self.assertIn("ended between calls", ran.done["sandbox"]["reason"])
 
+    def test_undo_after_a_process_has_ended(self) -> None:
+        with Sandbox() as box:
+            pid = int(box.call("import os; x = 1; os.getpid()").stdout)
+            box.call("x = 2")
+            _end(pid)
+            self.assertEqual(state(box.order(type="undo")), "before")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
+    def test_undo_of_nothing_after_a_process_has_ended(self) -> None:
+        with Sandbox() as box:
+            pid = int(box.call("import os; x = 1; os.getpid()").stdout)
+            box.call("x = 2")
+            _end(pid)
+            box.call("x = 3")  # a copy has taken over, and there is one of before this call
+            self.assertEqual(state(box.order(type="undo")), "before")
+            _end(int(box.call("import os; os.getpid()").stdout))
+            box.order(type="undo")
+            ran = box.order(type="undo")
+            self.assertEqual((ran.error["code"], state(ran)), ("validation_error", "kept"))
+            self.assertEqual(box.call("x").stdout, "2\n")
+
     def test_all_that_end_between_calls(self) -> None:
         with Sandbox() as box:
             pid = int(box.call("import os; os.getpid()").stdout)
