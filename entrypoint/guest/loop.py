@@ -116,8 +116,14 @@ class Loop:
         else:
             from guest import jobs  # few sandboxes are used so
 
-            self._output = jobs.start(run, order)
-            run.begin(regardless=True)
+            try:
+                self._output = jobs.start(run, order)
+            except OSError as e:  # the code's own processes are as many as there may be, say
+                sandbox.freeze()
+                why = f"the sandbox can't start a process ({e.strerror}); end some of its processes or threads"
+                outcome.refuse(run, why)
+            else:
+                run.begin(regardless=True)
         run.line = b""
 
     def _step(self) -> None:

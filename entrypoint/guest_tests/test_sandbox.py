@@ -133,6 +133,18 @@ class Sandboxes(unittest.TestCase):
             self.assertRegex(box.call("look()").stdout, r"^[RSD]\n[RSD]\n$")
             box.call("for pid in one, two: os.kill(pid, 9)")
 
+    def test_a_process_that_cannot_be_started(self) -> None:
+        fork = "        pid = os.fork()"
+        fails = f"        if order.get('id') != 'run-4': raise BlockingIOError(11, 'as many as it may')\n{fork}"
+        with Sandbox(changed={"jobs": (fork, fails)}) as box:
+            box.call("x = 1")
+            for order in ({"type": "exec", "command": "true"}, {"type": "files", "op": "list", "path": "/"}):
+                ran = box.order(**order, options={})
+                self.assertEqual((ran.ok, ran.error["code"], state(ran)), (False, "internal_error", "kept"))
+                self.assertIn("can't start a process (as many as it may)", ran.error["message"])
+            self.assertEqual(box.order(type="exec", command="echo on", options={}).stdout, "on\n")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
     def test_variables_that_are_too_large_for_a_copy(self) -> None:
         with Sandbox(memoryLimitBytes=64 << 20) as box:
             ran = box.call("x = bytearray(40 << 20)")  # the copy of before has none of it
