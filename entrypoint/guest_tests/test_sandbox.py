@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import tempfile
 import time
 import unittest
+from collections.abc import Callable
 from typing import Any
 
-from guest_tests.host import Frame, Guest, Ran
+from guest import processes
+from guest_tests.host import PATIENCE, Frame, Guest, Ran
 
 
 here = unittest.skipIf(os.environ.get("GUEST_UNDER"), "looks at what is on this machine")
@@ -133,6 +137,52 @@ class Sandboxes(unittest.TestCase):
             self.assertRegex(box.call("look()").stdout, r"^[RSD]\n[RSD]\n$")
             box.call("for pid in one, two: os.kill(pid, 9)")
 
+    @here
+    def test_what_processes_print_is_read_in_each_command(self) -> None:
+        """Of earlier calls and commands, whether or not processes run on."""
+        for running in (False, True):
+            with self.subTest(running=running), Sandbox(running=running) as box:
+                begin = "import subprocess, sys\nprint(subprocess.Popen(['yes']).pid, file=sys.stderr)"
+                pids = [int(box.call(begin).stderr)]
+                for _ in range(2):
+                    ran = box.order(type="exec", command="yes & echo $! >&2", options={"running": running})
+                    pids.append(int(ran.stderr))
+                with tempfile.TemporaryDirectory() as base:
+                    wait = f"while [ ! -e {base}/go ]; do sleep 0.05; done"
+                    frame: Frame = {"type": "exec", "id": "a", "command": wait, "options": {}}
+                    box.guest.send({**frame, "options": {"running": running}})
+                    box.guest.until("started")
+                    begun = [_written(pid) for pid in pids]
+                    until(lambda: all(_written(p) > n + (1 << 20) for p, n in zip(pids, begun)), box.guest)
+                    os.mkdir(f"{base}/go")
+                    box.guest.until("done")
+                box.call("import os; os.kill(%d, 9); os.kill(%d, 9); os.kill(%d, 9)" % tuple(pids))
+
+    @here
+    def test_pipes_of_commands_are_bounded(self) -> None:
+        with Sandbox(running=True) as box:
+            box.call("pass")
+            began, pids = _descriptors(box), []
+            for _ in range(12):
+                ran = box.order(type="exec", command="sleep 600 & echo $!", options={"running": True})
+                pids.append(ran.stdout.strip())
+                self.addCleanup(processes.send, int(ran.stdout), signal.SIGKILL)
+            until(lambda: _descriptors(box) == began + 16, box.guest)
+            box.order(type="exec", command=f"kill {' '.join(pids)}", options={"running": True})
+            until(lambda: _descriptors(box) == began, box.guest)
+
+    @here
+    def test_pipes_that_all_processes_have_closed(self) -> None:
+        """They are at their end for ever, and would keep the supervisor awake."""
+        for running in (False, True):
+            with self.subTest(running=running), Sandbox(running=running) as box:
+                box.call("import os")
+                began = _descriptors(box)
+                for _ in range(2):  # what has copies of them has ended then, too
+                    box.call("os.closerange(0, 60)")
+                until(lambda: _descriptors(box) == began - 2, box.guest)
+                self.assertEqual(state(box.call("x = 1")), "kept")
+
     def test_a_process_that_cannot_be_started(self) -> None:
         fork = "        pid = os.fork()"
         fails = f"        if order.get('id') != 'run-4': raise BlockingIOError(11, 'as many as it may')\n{fork}"
@@ -250,6 +300,19 @@ def _stat(pid: int) -> list[str]:
             return file.read().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def _descriptors(box: Sandbox) -> int:
+    return len(os.listdir(f"/proc/{box.guest.process.pid}/fd"))
+
+
+def until(true: Callable[[], bool], guest: Guest) -> None:
+    """Waits for what happens while the guest is idle, and has it hear of its host meanwhile."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "it doesn't come"
+        guest.send({"type": "ping", "n": 1})
+        guest.until("pong")
 
 
 def _written(pid: int) -> int:
