@@ -313,15 +313,25 @@ class Sandbox:
         return True
 
     def kill(self) -> None:
-        """Ends all processes but the copies. None can be made meanwhile: all are stopped first."""
+        """Ends all processes but the copies and, if they run on, those of earlier calls.
+
+        None can be made meanwhile: all are stopped first. Those of earlier calls go on before any is
+        ended, since a process that is stopped when its parent ends is sent SIGHUP.
+        """
         processes.signal_all(self._run.child, signal.SIGSTOP)
-        for pid in self._others():
+        others = self._others()
+        for pid in processes.trees(self._before) if self.running else ():
+            processes.send(pid, signal.SIGCONT)
+        for pid in others:
             _kill(pid)
 
     def _others(self) -> list[int]:
-        """All living processes of the container, or of the groups of child and job, but the copies."""
+        """All living processes of the container, or of the groups of child and job, but the copies.
+
+        Left out are also those of earlier calls, with what they have begun meanwhile.
+        """
         child, job, own = self._run.child, self._run.job, os.getpid()
-        left = {1, self.spare, self.older, *self._before, child if job else 1}
+        left = {1, self.spare, self.older, *processes.trees(self._before), child if job else 1}
         if own == 1:
             return processes.others(None, (), left)
         # Beside the groups, a copy of which the child has not told, and what it has left behind.
@@ -347,8 +357,6 @@ class Sandbox:
             if not self._others():
                 break
             time.sleep(SOON)
-        for pid in self._before if self.running else ():
-            processes.send(pid, signal.SIGCONT)
         child, status, run.status = run.child, run.status, None
         if not copies[0]:  # an earlier state isn't what was promised: there was no way back
             _kill(self.older)

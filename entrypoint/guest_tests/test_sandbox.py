@@ -135,7 +135,39 @@ class Sandboxes(unittest.TestCase):
             for _ in range(3):
                 self.assertEqual(state(box.bad()), "before")
             self.assertRegex(box.call("look()").stdout, r"^[RSD]\n[RSD]\n$")
+            run = box.begin("while True: pass")
+            box.guest.send({"type": "cancel", "id": run})
+            self.assertEqual(state(Ran(box.guest.until("done"))), "before")
+            self.assertRegex(box.call("look()").stdout, r"^[RSD]\n[RSD]\n$")
             box.call("for pid in one, two: os.kill(pid, 9)")
+
+    @here
+    def test_processes_that_run_on_after_a_cancelled_command(self) -> None:
+        with Sandbox(running=True) as box:
+            pid = int(box.call("import subprocess; subprocess.Popen(['sleep', '600']).pid").stdout)
+            self.addCleanup(processes.send, pid, signal.SIGKILL)
+            command: Frame = {"type": "exec", "id": "a", "command": "sleep 600", "options": {"running": True}}
+            box.guest.send(command)
+            box.guest.until("started")
+            box.guest.send({"type": "cancel", "id": "a"})
+            self.assertEqual(state(Ran(box.guest.until("done"))), "kept")
+            self.assertNotIn(_stat(pid)[0], "ZXT")
+
+    @here
+    def test_what_processes_that_run_on_begin(self) -> None:
+        """A process that one of an earlier call begins isn't of the call under way."""
+        begin = (
+            "import os, subprocess\nr, w = os.pipe()\n"
+            "p = subprocess.Popen(['sh', '-c', 'read line; sleep 600 & echo $! >&2; wait'], stdin=r)"
+        )
+        with Sandbox(running=True) as box:
+            box.call(begin)
+            run = box.begin("os.write(w, b'go\\n')\nwhile True: pass")
+            pid = int(box.guest.until("output")[-1]["text"])
+            self.addCleanup(processes.send, pid, signal.SIGKILL)
+            box.guest.send({"type": "cancel", "id": run})
+            self.assertEqual(state(Ran(box.guest.until("done"))), "before")
+            self.assertNotIn(_stat(pid)[:1], ([], ["Z"], ["X"], ["T"]))
 
     @here
     def test_what_processes_print_is_read_in_each_command(self) -> None:
