@@ -316,8 +316,15 @@ class Sandbox:
         """Ends all processes but the copies and, if they run on, those of earlier calls.
 
         None can be made meanwhile: all are stopped first. Those of earlier calls go on before any is
-        ended, since a process that is stopped when its parent ends is sent SIGHUP.
+        ended, since a process that is stopped when its parent ends is sent SIGHUP. At a limit any of
+        them may have passed it, and none is left; in a command the process of the variables is, unless
+        it takes more than all may.
         """
+        run = self._run
+        if run.killed in ("memory", "processes"):
+            self._before = frozenset()
+            if run.job and 0 < run.watch[0] < watch.used_by(run.child):
+                self.gone = True
         processes.signal_all(self._run.child, signal.SIGSTOP)
         others = self._others()
         for pid in processes.trees(self._before) if self.running else ():
@@ -331,7 +338,7 @@ class Sandbox:
         Left out are also those of earlier calls, with what they have begun meanwhile.
         """
         child, job, own = self._run.child, self._run.job, os.getpid()
-        left = {1, self.spare, self.older, *processes.trees(self._before), child if job else 1}
+        left = {1, self.spare, self.older, *processes.trees(self._before), child if job and not self.gone else 1}
         if own == 1:
             return processes.others(None, (), left)
         # Beside the groups, a copy of which the child has not told, and what it has left behind.

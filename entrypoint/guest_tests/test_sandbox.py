@@ -170,6 +170,30 @@ class Sandboxes(unittest.TestCase):
             self.assertNotIn(_stat(pid)[:1], ([], ["Z"], ["X"], ["T"]))
 
     @here
+    def test_processes_that_run_on_at_a_limit(self) -> None:
+        """It holds between calls and in a command, whichever call began the process that passes it."""
+        bound = {"watch": {"memoryBytes": 150 << 20, "processes": 0}}
+        grow = "import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)\nx = b'x' * (200 << 20)\n"
+        for command in (False, True):
+            with self.subTest(command=command), tempfile.TemporaryDirectory() as base:
+                with Sandbox(running=True, **bound) as box:
+                    code = f"import subprocess, sys\nx = {grow % (base + '/go') + 'time.sleep(600)'!r}\n"
+                    pid = int(box.call(f"{code}subprocess.Popen([sys.executable, '-c', x]).pid").stdout)
+                    self.addCleanup(processes.send, pid, signal.SIGKILL)
+                    box.call("x = 1")
+                    if command:
+                        order: Frame = {"type": "exec", "id": "a", "command": "sleep 600"}
+                        box.guest.send({**order, "options": {"running": True, **bound}})
+                        box.guest.until("started")
+                    os.mkdir(f"{base}/go")
+                    if command:
+                        ran = Ran(box.guest.until("done"))
+                        self.assertEqual((ran.wait["killed"], state(ran)), ("memory", "kept"))
+                    until(lambda: not processes.alive(pid), box.guest)
+                    ran = box.call("x")
+                    self.assertEqual((ran.stdout, state(ran)), ("1\n", "kept"))
+
+    @here
     def test_what_processes_print_is_read_in_each_command(self) -> None:
         """Of earlier calls and commands, whether or not processes run on."""
         for running in (False, True):
