@@ -356,8 +356,8 @@ type Wait struct {
 	Status int  `json:"status"`           // exit status
 	Signal int  `json:"signal,omitempty"` // it was ended by this signal
 	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes",
-	// or "deaf": it didn't answer before the code, which hasn't run. A cancel without a Signal came
-	// before the code, which was not begun then.
+	// or "deaf": it didn't say that it had begun the code, and called no tool. A cancel without a
+	// Signal came before the code, which was not begun then.
 	Killed string `json:"killed,omitempty"`
 
 	// Told says that the process goes on, as that of a sandbox does, and that Status is its own

@@ -156,8 +156,8 @@ class Sandbox:
             return
         if kind == "waits":
             self._waits = True
-        elif kind == "begun" and self._asked == _BEGUN:
-            self._asked, self.until = "", 0.0
+        elif kind == "begun":
+            self.begun()
         elif kind == "made" and self._asked in (_FIRST, _AGAIN) and self._made is None:
             self._made = frame
         elif kind == "ended" and self._run.running and self._made is None and self._asked in ("", _BEGUN):
@@ -168,6 +168,11 @@ class Sandbox:
             self.until = time.monotonic() + READY
         if self._made is not None and (self._waits or "pid" not in self._made):
             self._complete()
+
+    def begun(self) -> None:
+        """Takes it that the code runs: its process says so, or calls a tool."""
+        if self._asked == _BEGUN:
+            self._asked, self.until = "", 0.0
 
     def is_of_call(self, frame: wire.Frame) -> bool:
         """Reports whether the process that was sent the code says it, or one that has its memory."""
