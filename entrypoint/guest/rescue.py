@@ -25,6 +25,7 @@ PATIENCE = 10.0  # seconds that a process of the sandbox has to answer, if the c
 READY = 5.0  # seconds that a copy has until it waits
 SOON = 0.001  # seconds between two looks whether processes have ended
 LARGE = 0.4  # of the memory limit: with more, there is no room for a second copy of the variables
+FEW = 4  # calls after which another copy is tried where one didn't get ready, then twice as many
 ENOUGH = 0.05  # seconds after which a call isn't held up by the end of a process that isn't needed
 
 # What the process of the variables has been asked for.
@@ -53,8 +54,9 @@ class Sandbox:
         self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
         self._limit = 0  # bytes of memory
         self._unfit: list[str] = []
-        self._why = ""  # there is no copy
-        self._slow = ""  # nor will there be one
+        self._why = "no code had run"  # there is no copy
+        self._without = 0  # calls until another copy is made, since the last one didn't get ready
+        self._rest = FEW  # how many they are
         self._note = ""
         self._made: wire.Frame | None = None  # what the process says of the copy that it has made
         self._waits = False  # what the copy says
@@ -127,8 +129,9 @@ class Sandbox:
     def _execute(self) -> None:
         """Sends the code, with the key and whether the call can be taken back."""
         more: wire.Frame = {"key": self._key, "back": self.spare > 0}
-        if self._limit or self._slow:
-            more["room"] = 0 if self._slow else int(LARGE * self._limit)
+        self._without = max(0, self._without - 1)
+        if self._limit or self._without:
+            more["room"] = 0 if self._without else int(LARGE * self._limit)
         self._run.to_child.push(self._line + b"," + wire.encode(more)[1:])
         self._line = b""
         self._waits, self._made = False, None
@@ -203,7 +206,7 @@ class Sandbox:
         pid, number = frame.get("pid"), frame.get("errno")
         if type(pid) is int and pid not in (self._run.child, self.spare, self.older):
             if processes.is_copy(pid, self._run.child):
-                self._why = ""
+                self._why, self._rest = "", FEW
                 return pid
             if processes.parent(pid) == self._run.child:
                 _kill(pid)
@@ -218,8 +221,8 @@ class Sandbox:
     @property
     def _no_use(self) -> str:
         """Why a copy would be of no use, for a person."""
-        if self._slow:  # it isn't to hold up every call
-            return self._slow
+        if self._without:  # it isn't to hold up every call
+            return "the copies of its process don't get ready"
         if self._unfit:
             return f"{' and '.join(self._unfit[:3])} doesn't survive it"
         if self._limit and (used := watch.used_by(self._run.child)) > LARGE * self._limit:
@@ -242,7 +245,7 @@ class Sandbox:
         """Finds out which process has the variables after a call, and says so as done does."""
         state = "kept"
         if self._run.job:
-            if self.gone:
+            if self.gone or not processes.alive(self._run.child):
                 if not self._replaced(requests, self.spare, self.older):
                     return {"state": "lost", "reason": self.lost}
                 said = "the command has ended the process of the variables; threads are gone"
@@ -297,11 +300,11 @@ class Sandbox:
                 self._do_without()
 
     def _do_without(self) -> None:
-        """Goes on without a copy that doesn't come to wait. That isn't to hold up every call."""
+        """Goes on without a copy that doesn't come to wait. Some of the next calls have none either."""
         pid = self._made.get("pid") if self._made else None
         if type(pid) is int and processes.parent(pid) == self._run.child:
             _kill(pid)
-        self._made, self._slow = {}, "the copies of its process don't get ready"
+        self._made, self._without, self._rest = {}, self._rest, 2 * self._rest
         self._complete()
 
     def _there(self, requests: Requests | None) -> bool:
@@ -398,7 +401,8 @@ class Sandbox:
         run, link = self._run, self._run.to_child
         requests.forget()
         self._key, self._took, killed, run.killed = os.urandom(8).hex(), False, run.killed, ""
-        run.child, self._told, self._line, self._slow = pid, None, b"", ""
+        run.child, self._told, self._line = pid, None, b""
+        self._unfit, self._without = [], 0
         link.clear()
         link.push(b"\n" + wire.encode({"type": "take", "key": self._key}))
         try:

@@ -259,14 +259,47 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(box.guest.status(), 0)
 
     def test_a_copy_that_cannot_be_made(self) -> None:
-        with Sandbox() as box:
-            hang = "def hang():\n    while True: pass\n"
-            ran = box.call(f"import os\n{hang}os.register_at_fork(after_in_child=hang)")
-            self.assertEqual(ran.done["sandbox"]["noWayBack"], "the copies of its process don't get ready")
-            begun = time.monotonic()
-            self.assertEqual(state(box.call("pass")), "kept")
-            self.assertLess(time.monotonic() - begun, 5, "another copy was waited for")
+        """It is tried again after some calls, which aren't held up."""
+        with Sandbox(changed={"rescue": ("READY = 5.0", "READY = 1.0")}) as box:
+            hang = "import os\nstuck, tries = True, 0\ndef hang():\n    while stuck: pass\n"
+            count = "def count():\n    global tries\n    tries += 1\n"
+            why = "the copies of its process don't get ready"
+            begin = f"{hang}{count}os.register_at_fork(after_in_child=hang, after_in_parent=count)"
+            ran = box.call(begin)
+            for _ in range(3):
+                self.assertEqual(ran.done["sandbox"], {"state": "kept", "noWayBack": why})
+                ran = box.call("print(tries)")
+                self.assertEqual(ran.stdout, "1\n")
+            box.call("stuck = False")
+            ran = box.call("print(tries)")
+            self.assertEqual((ran.stdout, ran.done["sandbox"]), ("2\n", {"state": "kept"}))
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("stuck").stdout, "False\n")
+
+    def test_no_way_back_from_a_copy_that_hangs(self) -> None:
+        with Sandbox(changed={"rescue": ("READY = 5.0", "READY = 1.0")}) as box:
+            box.call("import os\ndef hang():\n    while True: pass\nos.register_at_fork(after_in_child=hang)")
             self.assertEqual(state(box.bad()), "lost")
+
+    def test_what_is_unfit_is_of_the_state(self) -> None:
+        """Not of one that was taken back."""
+        with Sandbox(memoryLimitBytes=1 << 30) as box:
+            box.call("x = 1")
+            ran = box.call("import sys\nsys.modules['polars'] = sys")
+            self.assertIn("polars", ran.done["sandbox"]["noWayBack"])
+            self.assertEqual(box.order(type="undo").done["sandbox"], {"state": "before"})
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
+    @here
+    def test_a_command_that_ends_the_process_before_any_code(self) -> None:
+        with Sandbox() as box:
+            parent = box.guest.process.pid
+            until(lambda: len(_children(parent)) == 1, box.guest)
+            end = "kill -9 {0}; while kill -0 {0} 2>/dev/null; do :; done".format(*_children(parent))
+            ran = box.order(type="exec", command=end, options={})
+            reason = "its process has ended, and there was no copy of it: no code had run"
+            self.assertEqual(ran.done["sandbox"], {"state": "lost", "reason": reason})
 
     def test_a_copy_that_the_code_ends(self) -> None:
         with Sandbox() as box:
@@ -346,8 +379,7 @@ class Sandboxes(unittest.TestCase):
                 self.assertEqual(box.call("1 + 1").stdout, "2\n")
             self.assertLess(_resident(pid) - before, 1 << 20)
             self.assertLess(len(os.listdir(f"/proc/{pid}/fd")), 20)
-            children = [p for p in os.listdir("/proc") if p.isdigit() and _stat(int(p))[1:2] == [str(pid)]]
-            self.assertLess(len(children), 6)  # two copies, and those that have just been ended
+            self.assertLess(len(_children(pid)), 6)  # two copies, and those that have just been ended
 
 
 def _stat(pid: int) -> list[str]:
@@ -356,6 +388,10 @@ def _stat(pid: int) -> list[str]:
             return file.read().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def _children(pid: int) -> list[int]:
+    return [int(p) for p in os.listdir("/proc") if p.isdigit() and _stat(int(p))[1:2] == [str(pid)]]
 
 
 def _descriptors(box: Sandbox) -> int:
