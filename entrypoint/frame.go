@@ -76,8 +76,9 @@ type Exec struct {
 	Options   Options           `json:"options"`
 }
 
-// Files asks the supervisor of a sandbox for something that it does with files, while all other
-// processes are stopped. It is answered by data frames and a done.
+// Files asks the supervisor of a sandbox for something that it does with files. All other processes
+// are stopped meanwhile, unless they were to run on, or the code has prepared to have itself
+// continued (PROTOCOL.md). It is answered by data frames and a done.
 type Files struct {
 	Type  string `json:"type"`
 	ID    string `json:"id"`
