@@ -140,7 +140,8 @@ def _answer(order: wire.Frame) -> None:
     if os.path.isdir(HOME):
         os.chdir(HOME)
     path, limit = str(order["path"]), order.get("limit") or 0
-    data, more = b"", {}
+    data = b""
+    more: wire.Frame = {}
     try:
         if "\0" in path or not path:
             raise Refused("not_found", "it is no path")

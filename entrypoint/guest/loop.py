@@ -127,8 +127,8 @@ class Loop:
                 self._output = jobs.start(run, order)
             except OSError as e:  # the code's own processes are as many as there may be, say
                 sandbox.freeze()
-                why = f"the sandbox can't start a process ({e.strerror}); end some of its processes or threads"
-                outcome.refuse(run, why)
+                why = f"the sandbox can't start a process ({e.strerror})"
+                outcome.refuse(run, f"{why}; end some of its processes or threads")
             else:
                 run.begin(regardless=True)
         run.line = b""

@@ -310,7 +310,7 @@ class Sandbox:
     def _there(self, requests: Requests | None) -> bool:
         """Replaces a process that has ended between calls, and reports whether there is one."""
         run = self._run
-        if run.status is None and processes.alive(run.child):
+        if run.status is None and not run.killed and processes.alive(run.child):
             return True
         if not self._replaced(requests, self.spare, self.older):
             return False
@@ -346,7 +346,9 @@ class Sandbox:
         Left out are also those of earlier calls, with what they have begun meanwhile.
         """
         child, job, own = self._run.child, self._run.job, os.getpid()
-        left = {1, self.spare, self.older, *processes.trees(self._before), child if job and not self.gone else 1}
+        left = {1, self.spare, self.older, *processes.trees(self._before)}
+        if job and not self.gone:
+            left.add(child)
         if own == 1:
             return processes.others(None, (), left)
         # Beside the groups, a copy of which the child has not told, and what it has left behind.

@@ -13,7 +13,6 @@ from typing import Any
 from guest import processes
 from guest_tests.host import PATIENCE, Frame, Guest, Ran
 
-
 here = unittest.skipIf(os.environ.get("GUEST_UNDER"), "looks at what is on this machine")
 
 
@@ -172,11 +171,11 @@ class Sandboxes(unittest.TestCase):
     @here
     def test_processes_that_run_on_at_a_limit(self) -> None:
         """It holds between calls and in a command, whichever call began the process that passes it."""
-        bound = {"watch": {"memoryBytes": 150 << 20, "processes": 0}}
+        bound: Frame = {"watch": {"memoryBytes": 150 << 20, "processes": 0}}
         grow = "import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)\nx = b'x' * (200 << 20)\n"
         for command in (False, True):
-            with self.subTest(command=command), tempfile.TemporaryDirectory() as base:
-                with Sandbox(running=True, **bound) as box:
+            with tempfile.TemporaryDirectory() as base:
+                with self.subTest(command=command), Sandbox(running=True, **bound) as box:
                     code = f"import subprocess, sys\nx = {grow % (base + '/go') + 'time.sleep(600)'!r}\n"
                     pid = int(box.call(f"{code}subprocess.Popen([sys.executable, '-c', x]).pid").stdout)
                     self.addCleanup(processes.send, pid, signal.SIGKILL)
@@ -189,9 +188,9 @@ class Sandboxes(unittest.TestCase):
                     if command:
                         ran = Ran(box.guest.until("done"))
                         self.assertEqual((ran.wait["killed"], state(ran)), ("memory", "kept"))
-                    until(lambda: not processes.alive(pid), box.guest)
+                    until(lambda pid=pid: not processes.alive(pid), box.guest)
                     ran = box.call("x")
-                    self.assertEqual((ran.stdout, state(ran)), ("1\n", "kept"))
+                    self.assertEqual((ran.stdout, state(ran)), ("1\n", "kept"), ran.done)
 
     @here
     def test_what_processes_print_is_read_in_each_command(self) -> None:
@@ -209,10 +208,11 @@ class Sandboxes(unittest.TestCase):
                     box.guest.send({**frame, "options": {"running": running}})
                     box.guest.until("started")
                     begun = [_written(pid) for pid in pids]
-                    until(lambda: all(_written(p) > n + (1 << 20) for p, n in zip(pids, begun)), box.guest)
+                    for pid, n in zip(pids, begun, strict=True):
+                        until(lambda pid=pid, n=n: _written(pid) > n + (1 << 20), box.guest)
                     os.mkdir(f"{base}/go")
                     box.guest.until("done")
-                box.call("import os; os.kill(%d, 9); os.kill(%d, 9); os.kill(%d, 9)" % tuple(pids))
+                box.call(f"import os\nfor pid in {pids}: os.kill(pid, 9)")
 
     @here
     def test_pipes_of_commands_are_bounded(self) -> None:
@@ -236,12 +236,12 @@ class Sandboxes(unittest.TestCase):
                 began = _descriptors(box)
                 for _ in range(2):  # what has copies of them has ended then, too
                     box.call("os.closerange(0, 60)")
-                until(lambda: _descriptors(box) == began - 2, box.guest)
+                until(lambda box=box, began=began: _descriptors(box) == began - 2, box.guest)
                 self.assertEqual(state(box.call("x = 1")), "kept")
 
     def test_a_process_that_cannot_be_started(self) -> None:
         fork = "        pid = os.fork()"
-        fails = f"        if order.get('id') != 'run-4': raise BlockingIOError(11, 'as many as it may')\n{fork}"
+        fails = f"        if order['id'] != 'run-4': raise BlockingIOError(11, 'as many as it may')\n{fork}"
         with Sandbox(changed={"jobs": (fork, fails)}) as box:
             box.call("x = 1")
             for order in ({"type": "exec", "command": "true"}, {"type": "files", "op": "list", "path": "/"}):
