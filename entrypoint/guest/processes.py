@@ -82,6 +82,12 @@ def send(pid: int, number: int) -> None:
         pass
 
 
+def kill(pid: int) -> None:
+    """Kills a process, if there is one: 0 is none."""
+    if pid:
+        send(pid, signal.SIGKILL)
+
+
 def signal_all(child: int, number: int) -> None:
     """Signals all processes of the container, or the child's group if this isn't pid 1."""
     try:

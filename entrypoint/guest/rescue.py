@@ -5,7 +5,6 @@ What decides is waitpid and what the supervisor itself can see, never a word of 
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import signal
@@ -14,6 +13,7 @@ from collections.abc import Callable
 
 from guest import outcome, processes, watch, wire
 from guest.confine import adopt
+from guest.copies import Copies
 from guest.light_typing import TYPE_CHECKING
 from guest.requests import names
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 PATIENCE = 10.0  # seconds that a process of the sandbox has to answer, if the call has as many
 READY = 5.0  # seconds that a copy has until it waits
 SOON = 0.001  # seconds between two looks whether processes have ended
-LARGE = 0.4  # of the memory limit: with more, there is no room for a second copy of the variables
-FEW = 4  # calls after which another copy is tried where one didn't get ready, then twice as many
 ENOUGH = 0.05  # seconds after which a call isn't held up by the end of a process that isn't needed
 
 # What the process of the variables has been asked for.
@@ -52,11 +50,7 @@ class Sandbox:
         self._fresh = 0  # has the variables of after this call
         self._used = False  # there was code
         self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
-        self._limit = 0  # bytes of memory
-        self._unfit: list[str] = []
-        self._why = "no code had run"  # there is no copy
-        self._without = 0  # calls until another copy is made, since the last one didn't get ready
-        self._rest = FEW  # how many they are
+        self._copies = Copies(run)
         self._note = ""
         self._made: wire.Frame | None = None  # what the process says of the copy that it has made
         self._waits = False  # what the copy says
@@ -70,7 +64,7 @@ class Sandbox:
         What its processes have written since the call before is dropped: all of them are stopped.
         """
         options = execute["options"]
-        self._limit = options.get("memoryLimitBytes") or 0
+        self._copies.limit = options.get("memoryLimitBytes") or 0
         self.running = self.running or options.get("running") is True
         if self._used and not self._there(requests):
             return f"the sandbox ended between calls: {self.lost}"
@@ -79,7 +73,7 @@ class Sandbox:
             self._run.to_child.forget()
         self._key, self._told, self.gone = os.urandom(8).hex(), None, False
         self._line = self._run.line.rstrip()[:-1]
-        self._look_for_earlier(self.running)
+        self._before = self._earlier() if self.running else frozenset()
         self.thaw()
         if self._used:
             self._execute()
@@ -94,16 +88,15 @@ class Sandbox:
             return f"the sandbox ended between calls: {self.lost}"
         if order["type"] == "exec":
             self.running = self.running or order["options"].get("running") is True
-            self._look_for_earlier(True)
+            self._before = self._earlier()
             for pid in self._before:
                 processes.send(pid, signal.SIGCONT)
         return ""
 
-    def _look_for_earlier(self, any_are_left: bool) -> None:
-        """Finds the processes of earlier calls that a bad call doesn't end."""
+    def _earlier(self) -> frozenset[int]:
+        """The processes of earlier calls, but the one with the variables."""
         self._before = frozenset()  # _others leaves them out
-        if any_are_left:
-            self._before = frozenset(self._others()) - {self._run.child}
+        return frozenset(self._others()) - {self._run.child}
 
     def thaw(self) -> None:
         processes.signal_all(self._run.child, signal.SIGCONT)
@@ -118,21 +111,18 @@ class Sandbox:
     def drop_older(self, now: float) -> None:
         """Ends the process that undo would have needed, once a call is under way."""
         if self.older and now - self._run.began >= ENOUGH:
-            _kill(self.older)
+            processes.kill(self.older)
             self.older = 0
 
     def tidy(self) -> None:
         """Ends the process that isn't needed, when the host has been told: its end takes a millisecond."""
-        _kill(self._useless)
+        processes.kill(self._useless)
         self._useless = 0
 
     def _execute(self) -> None:
         """Sends the code, with the key and whether the call can be taken back."""
-        more: wire.Frame = {"key": self._key, "back": self.spare > 0}
-        self._without = max(0, self._without - 1)
-        if self._limit or self._without:
-            more["room"] = 0 if self._without else int(LARGE * self._limit)
-        self._run.to_child.push(self._line + b"," + wire.encode(more)[1:])
+        more = wire.encode({"key": self._key, "back": self.spare > 0, **self._copies.room()})
+        self._run.to_child.push(self._line + b"," + more[1:])
         self._line = b""
         self._waits, self._made = False, None
         self._asked, self.until = _BEGUN, time.monotonic() + PATIENCE
@@ -188,8 +178,8 @@ class Sandbox:
         if asked != _FIRST:
             self.freeze()
         if asked == _ENDED:
-            self._unfit = [name for name in names(made.get("unfit")) if name in wire.UNFIT]
-        copy = self._looked_at(made)
+            self._copies.unfit = [name for name in names(made.get("unfit")) if name in wire.UNFIT]
+        copy = self._copies.looked_at(made, (self.spare, self.older))
         if asked == _ENDED:
             self._fresh = copy
             self._run.status, self._run.alive = (self._told or 0) << 8, True
@@ -200,34 +190,6 @@ class Sandbox:
             outcome.cancelled(self._run)
         elif asked == _FIRST:
             self._execute()
-
-    def _looked_at(self, frame: wire.Frame) -> int:
-        """The number of a copy that is one, as far as can be seen; otherwise 0, and why."""
-        pid, number = frame.get("pid"), frame.get("errno")
-        if type(pid) is int and pid not in (self._run.child, self.spare, self.older):
-            if processes.is_copy(pid, self._run.child):
-                self._why, self._rest = "", FEW
-                return pid
-            if processes.parent(pid) == self._run.child:
-                _kill(pid)
-        if "pid" in frame:
-            self._why = "what its process has made is no copy that waits"
-        elif type(number) is int and number in errno.errorcode:
-            self._why = f"no copy of its process could be made: {os.strerror(number)}"
-        else:
-            self._why = self._no_use or "its process has made none"
-        return 0
-
-    @property
-    def _no_use(self) -> str:
-        """Why a copy would be of no use, for a person."""
-        if self._without:  # it isn't to hold up every call
-            return "the copies of its process don't get ready"
-        if self._unfit:
-            return f"{' and '.join(self._unfit[:3])} doesn't survive it"
-        if self._limit and (used := watch.used_by(self._run.child)) > LARGE * self._limit:
-            return f"variables take {used >> 20} of {self._limit >> 20} MiB"
-        return ""
 
     def looked(self) -> None:
         """Makes sure, with all stopped, that a process lives which has said that its call is over."""
@@ -266,7 +228,7 @@ class Sandbox:
         if self._note:
             told["reason"], self._note = self._note, ""
         if self._used and not self.spare:
-            told["noWayBack"] = self._why
+            told["noWayBack"] = self._copies.why
         return told
 
     def undo(self, requests: Requests | None) -> wire.Frame:
@@ -300,11 +262,9 @@ class Sandbox:
                 self._do_without()
 
     def _do_without(self) -> None:
-        """Goes on without a copy that doesn't come to wait. Some of the next calls have none either."""
-        pid = self._made.get("pid") if self._made else None
-        if type(pid) is int and processes.parent(pid) == self._run.child:
-            _kill(pid)
-        self._made, self._without, self._rest = {}, self._rest, 2 * self._rest
+        """Goes on without a copy that doesn't come to wait."""
+        self._copies.late(self._made or {})
+        self._made = {}
         self._complete()
 
     def _there(self, requests: Requests | None) -> bool:
@@ -321,29 +281,27 @@ class Sandbox:
         return True
 
     def kill(self) -> None:
-        """Ends all processes but the copies and, if they run on, those of earlier calls.
+        """Ends all processes but the copies and those of earlier calls, once all are stopped.
 
-        None can be made meanwhile: all are stopped first. Those of earlier calls go on before any is
-        ended, since a process that is stopped when its parent ends is sent SIGHUP. At a limit any of
-        them may have passed it, and none is left; in a command the process of the variables is, unless
-        it takes more than all may.
+        Where those run on they do so before any is ended: a stopped one whose parent ends is sent SIGHUP.
+        At a limit none of them is left. In a command, the process of the variables isn't ended unless
+        it takes more memory than all may.
         """
         run = self._run
         if run.killed in ("memory", "processes"):
             self._before = frozenset()
             if run.job and 0 < run.watch[0] < watch.used_by(run.child):
                 self.gone = True
-        processes.signal_all(self._run.child, signal.SIGSTOP)
+        processes.signal_all(run.child, signal.SIGSTOP)
         others = self._others()
         for pid in processes.trees(self._before) if self.running else ():
             processes.send(pid, signal.SIGCONT)
         for pid in others:
-            _kill(pid)
+            processes.kill(pid)
 
     def _others(self) -> list[int]:
-        """All living processes of the container, or of the groups of child and job, but the copies.
-
-        Left out are also those of earlier calls, with what they have begun meanwhile.
+        """All living processes of the container, or of the groups of child and job, but the copies
+        and those of earlier calls with what they have begun meanwhile.
         """
         child, job, own = self._run.child, self._run.job, os.getpid()
         left = {1, self.spare, self.older, *processes.trees(self._before)}
@@ -357,7 +315,7 @@ class Sandbox:
     def end(self) -> None:
         """Ends all processes where that doesn't happen by itself."""
         for pid in (self.spare, self.older, self._fresh, self._useless):
-            _kill(pid)
+            processes.kill(pid)
 
     def _replaced(self, requests: Requests | None, *copies: int) -> int:
         """Has the first of the copies take over that can, and returns its number, or 0.
@@ -366,7 +324,7 @@ class Sandbox:
         one there is none. What has taken over is asked for a copy in turn.
         """
         run, until = self._run, time.monotonic() + PATIENCE
-        _kill(self._fresh)
+        processes.kill(self._fresh)
         self._fresh, self._note = 0, ""
         while time.monotonic() < until:
             self.kill()
@@ -376,22 +334,22 @@ class Sandbox:
             time.sleep(SOON)
         child, status, run.status = run.child, run.status, None
         if not copies[0]:  # an earlier state isn't what was promised: there was no way back
-            _kill(self.older)
+            processes.kill(self.older)
             self.older, copies = 0, (0,)
         for pid in copies:
             if pid and requests and self._takes_over(pid, requests, until):
                 if pid != copies[0]:
                     self._note = "a copy of an earlier state has taken over: the latest one didn't answer"
                 for other in copies:
-                    _kill(other if other != pid else 0)
+                    processes.kill(other if other != pid else 0)
                 self.gone = False
                 return pid
-            _kill(pid)
+            processes.kill(pid)
             self.spare, self.older = (0 if p == pid else p for p in (self.spare, self.older))
         run.child, run.status = child, status or 0  # it has been collected
         self.lost = "its process has ended, and "
         if not any(copies):
-            self.lost += f"there was no copy of it: {self._why}"
+            self.lost += f"there was no copy of it: {self._copies.why}"
         elif requests is None:
             self.lost += "all its processes have closed what they speak to the bridge by"
         else:
@@ -404,7 +362,7 @@ class Sandbox:
         requests.forget()
         self._key, self._took, killed, run.killed = os.urandom(8).hex(), False, run.killed, ""
         run.child, self._told, self._line = pid, None, b""
-        self._unfit, self._without = [], 0
+        self._copies.forget()
         link.clear()
         link.push(b"\n" + wire.encode({"type": "take", "key": self._key}))
         try:
@@ -414,8 +372,8 @@ class Sandbox:
                 return False
             keep = self.spare, self.older
             self.spare = 0
-            if why := self._no_use:
-                self._why, self.older = why, 0
+            if why := self._copies.no_use:
+                self._copies.why, self.older = why, 0
                 return True
             self._ask(_AGAIN)
             done = self._heard(requests, min(until, time.monotonic() + READY), lambda: not self._asked)
@@ -440,8 +398,3 @@ class Sandbox:
             if not requests.take():
                 break
         return over()
-
-
-def _kill(pid: int) -> None:
-    if pid:
-        processes.send(pid, signal.SIGKILL)
