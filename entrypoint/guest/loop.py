@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SOON = 0.003  # seconds after which code is watched: most has ended by then
 PARTING = 0.01  # seconds that the host has to hang up; what is left of the run isn't watched then
-MAX_LEFT = 16  # pipes of commands that have ended; processes that write to an older one die of SIGPIPE
+MAX_LEFT = 64  # pipes of commands that have ended; processes that write to an older one die of SIGPIPE
 ENDING = 5  # milliseconds that a child which is just ending has before it is killed for its memory
 
 

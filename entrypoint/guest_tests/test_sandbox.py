@@ -216,7 +216,7 @@ class Sandboxes(unittest.TestCase):
 
     @here
     def test_pipes_of_commands_are_bounded(self) -> None:
-        with Sandbox(running=True) as box:
+        with Sandbox(changed={"loop": ("MAX_LEFT = 64", "MAX_LEFT = 16")}, running=True) as box:
             box.call("pass")
             began, pids = _descriptors(box), []
             for _ in range(12):
