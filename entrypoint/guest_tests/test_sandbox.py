@@ -145,8 +145,8 @@ class Sandboxes(unittest.TestCase):
         with Sandbox(running=True) as box:
             pid = int(box.call("import subprocess; subprocess.Popen(['sleep', '600']).pid").stdout)
             self.addCleanup(processes.send, pid, signal.SIGKILL)
-            command: Frame = {"type": "exec", "id": "a", "command": "sleep 600", "options": {"running": True}}
-            box.guest.send(command)
+            command: Frame = {"type": "exec", "id": "a", "command": "exec sleep 600"}
+            box.guest.send({**command, "options": {"running": True}})
             box.guest.until("started")
             box.guest.send({"type": "cancel", "id": "a"})
             self.assertEqual(state(Ran(box.guest.until("done"))), "kept")
@@ -181,7 +181,7 @@ class Sandboxes(unittest.TestCase):
                     self.addCleanup(processes.send, pid, signal.SIGKILL)
                     box.call("x = 1")
                     if command:
-                        order: Frame = {"type": "exec", "id": "a", "command": "sleep 600"}
+                        order: Frame = {"type": "exec", "id": "a", "command": "exec sleep 600"}
                         box.guest.send({**order, "options": {"running": True, **bound}})
                         box.guest.until("started")
                     os.mkdir(f"{base}/go")
