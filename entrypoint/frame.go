@@ -76,8 +76,9 @@ type Exec struct {
 	Options   Options           `json:"options"`
 }
 
-// Files asks the supervisor of a sandbox for something that it does with files, while all other
-// processes are stopped. It is answered by data frames and a done.
+// Files asks the supervisor of a sandbox for something that it does with files. All other processes
+// are stopped meanwhile, unless they were to run on, or the code has prepared to have itself
+// continued (PROTOCOL.md). It is answered by data frames and a done.
 type Files struct {
 	Type  string `json:"type"`
 	ID    string `json:"id"`
@@ -356,8 +357,8 @@ type Wait struct {
 	Status int  `json:"status"`           // exit status
 	Signal int  `json:"signal,omitempty"` // it was ended by this signal
 	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes",
-	// or "deaf": it didn't answer before the code, which hasn't run. A cancel without a Signal came
-	// before the code, which was not begun then.
+	// or "deaf": it didn't say that it had begun the code, and called no tool. A cancel without a
+	// Signal came before the code, which was not begun then.
 	Killed string `json:"killed,omitempty"`
 
 	// Told says that the process goes on, as that of a sandbox does, and that Status is its own

@@ -66,9 +66,20 @@ class Answer:
 
 
 def start(run: Run, order: wire.Frame) -> Output | Answer:
-    """Starts what an exec or files frame asks for, as run.job, and returns what it writes to."""
-    out, err = os.pipe(), os.pipe()
-    pid = os.fork()
+    """Starts what an exec or files frame asks for, as run.job, and returns what it writes to.
+
+    Raises OSError where no process can be started.
+    """
+    fds: list[int] = []
+    try:
+        fds += os.pipe()
+        fds += os.pipe()
+        pid = os.fork()
+    except OSError:
+        for fd in fds:
+            os.close(fd)
+        raise
+    out, err = fds[:2], fds[2:]
     if pid == 0:
         try:
             _alone(out[1], err[1])
@@ -129,7 +140,8 @@ def _answer(order: wire.Frame) -> None:
     if os.path.isdir(HOME):
         os.chdir(HOME)
     path, limit = str(order["path"]), order.get("limit") or 0
-    data, more = b"", {}
+    data = b""
+    more: wire.Frame = {}
     try:
         if "\0" in path or not path:
             raise Refused("not_found", "it is no path")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SOON = 0.003  # seconds after which code is watched: most has ended by then
 PARTING = 0.01  # seconds that the host has to hang up; what is left of the run isn't watched then
+MAX_LEFT = 64  # pipes of commands that have ended; processes that write to an older one die of SIGPIPE
 ENDING = 5  # milliseconds that a child which is just ending has before it is killed for its memory
 
 
@@ -47,6 +48,7 @@ class Loop:
         if self._ahead and order:
             self._run.bound(order)
         self._printed = Output(*pipes, self._run.output)
+        self._left: list[int] = []  # pipes that processes of earlier commands may still write to
         self._output: Output | Answer = self._printed  # or what a job writes
         self._requests = Requests(self._run, self._printed)
         self._host = Host(self._run)
@@ -91,6 +93,11 @@ class Loop:
             return False
         sandbox.tidy()
         self._run.again()
+        if self._output is not self._printed:
+            self._left += sorted(self._output.open)
+            for fd in self._left[:-MAX_LEFT]:
+                os.close(fd)
+            del self._left[:-MAX_LEFT]
         self._watch, self._output = None, self._printed
         self._run.warm = self._run.ready
         return True
@@ -116,8 +123,14 @@ class Loop:
         else:
             from guest import jobs  # few sandboxes are used so
 
-            self._output = jobs.start(run, order)
-            run.begin(regardless=True)
+            try:
+                self._output = jobs.start(run, order)
+            except OSError as e:  # the code's own processes are as many as there may be, say
+                sandbox.freeze()
+                why = f"the sandbox can't start a process ({e.strerror})"
+                outcome.refuse(run, f"{why}; end some of its processes or threads")
+            else:
+                run.begin(regardless=True)
         run.line = b""
 
     def _step(self) -> None:
@@ -213,11 +226,19 @@ class Loop:
         return poller
 
     def _unheard(self) -> set[int]:
-        """The pipes of processes that run on while no code does: nothing is to wait for a reader."""
-        sandbox = self._run.sandbox
+        """The pipes that no code of now prints to: what comes is dropped, so that no process waits."""
+        if not self._run.sandbox:
+            return set()
         between = not self._run.running or self._run.done or self._run.job
-        on = sandbox and sandbox.running and between
-        return self._printed.open if on else set()
+        return {*self._left, *(self._printed.open if between else ())}
+
+    def _drop(self, fd: int) -> None:
+        """Reads what is heard by no one, and closes a pipe at its end."""
+        if wire.read_some(fd) == b"":
+            os.close(fd)
+            self._printed.open.discard(fd)
+            if fd in self._left:
+                self._left.remove(fd)
 
     def _timeout(self, now: float) -> float:
         """Milliseconds until the next thing is due. poll rounds up."""
@@ -250,7 +271,7 @@ class Loop:
             if event & ~select.POLLOUT and not self._requests.take():
                 self._close_link()
         elif fd in self._unheard():
-            wire.read_some(fd)
+            self._drop(fd)
         elif fd in self._output.open:
             self._output.take(fd)
 

@@ -29,7 +29,7 @@ _WHY = {
     "cancel": ("cancelled", "the run was cancelled"),
     "memory": ("memory_limit", "the processes of the run used more memory than it may"),
     "processes": ("runtime_error", "the run had more processes and threads than it may"),
-    "deaf": ("internal_error", "the process of the variables didn't answer before the code"),
+    "deaf": ("internal_error", "the process of the variables didn't say that it had begun the code"),
 }
 
 

@@ -50,7 +50,7 @@ def others(groups: Container[int] | None, family: Container[int], left: Containe
     With groups, those of a group among them, or of a parent among the family.
     """
     found = []
-    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+    for pid in _all():
         fields = stat(pid) if pid not in left else []
         if len(fields) < 3 or fields[0] in "ZX":
             continue
@@ -59,11 +59,33 @@ def others(groups: Container[int] | None, family: Container[int], left: Containe
     return found
 
 
+def trees(roots: frozenset[int]) -> set[int]:
+    """The living processes among the roots, and those that they have begun, as far as parents tell."""
+    if not roots:
+        return set()
+    parents = {pid: parent(pid) for pid in _all() if alive(pid)}
+    found, more = set(), set(roots & parents.keys())
+    while more:
+        found |= more
+        more = {pid for pid, above in parents.items() if above in found and pid not in found}
+    return found
+
+
+def _all() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
 def send(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except OSError:
         pass
+
+
+def kill(pid: int) -> None:
+    """Kills a process, if there is one: 0 is none."""
+    if pid:
+        send(pid, signal.SIGKILL)
 
 
 def signal_all(child: int, number: int) -> None:

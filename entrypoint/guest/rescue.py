@@ -5,7 +5,6 @@ What decides is waitpid and what the supervisor itself can see, never a word of 
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import signal
@@ -14,6 +13,7 @@ from collections.abc import Callable
 
 from guest import outcome, processes, watch, wire
 from guest.confine import adopt
+from guest.copies import Copies
 from guest.light_typing import TYPE_CHECKING
 from guest.requests import names
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 PATIENCE = 10.0  # seconds that a process of the sandbox has to answer, if the call has as many
 READY = 5.0  # seconds that a copy has until it waits
 SOON = 0.001  # seconds between two looks whether processes have ended
-LARGE = 0.4  # of the memory limit: with more, there is no room for a second copy of the variables
 ENOUGH = 0.05  # seconds after which a call isn't held up by the end of a process that isn't needed
 
 # What the process of the variables has been asked for.
@@ -51,10 +50,7 @@ class Sandbox:
         self._fresh = 0  # has the variables of after this call
         self._used = False  # there was code
         self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
-        self._limit = 0  # bytes of memory
-        self._unfit: list[str] = []
-        self._why = ""  # there is no copy
-        self._slow = ""  # nor will there be one
+        self._copies = Copies(run)
         self._note = ""
         self._made: wire.Frame | None = None  # what the process says of the copy that it has made
         self._waits = False  # what the copy says
@@ -68,7 +64,7 @@ class Sandbox:
         What its processes have written since the call before is dropped: all of them are stopped.
         """
         options = execute["options"]
-        self._limit = options.get("memoryLimitBytes") or 0
+        self._copies.limit = options.get("memoryLimitBytes") or 0
         self.running = self.running or options.get("running") is True
         if self._used and not self._there(requests):
             return f"the sandbox ended between calls: {self.lost}"
@@ -77,7 +73,7 @@ class Sandbox:
             self._run.to_child.forget()
         self._key, self._told, self.gone = os.urandom(8).hex(), None, False
         self._line = self._run.line.rstrip()[:-1]
-        self._before = frozenset(self._others()) - {self._run.child} if self.running else frozenset()
+        self._before = self._earlier() if self.running else frozenset()
         self.thaw()
         if self._used:
             self._execute()
@@ -92,10 +88,15 @@ class Sandbox:
             return f"the sandbox ended between calls: {self.lost}"
         if order["type"] == "exec":
             self.running = self.running or order["options"].get("running") is True
-            self._before = frozenset(self._others()) - {self._run.child}
+            self._before = self._earlier()
             for pid in self._before:
                 processes.send(pid, signal.SIGCONT)
         return ""
+
+    def _earlier(self) -> frozenset[int]:
+        """The processes of earlier calls, but the one with the variables."""
+        self._before = frozenset()  # _others leaves them out
+        return frozenset(self._others()) - {self._run.child}
 
     def thaw(self) -> None:
         processes.signal_all(self._run.child, signal.SIGCONT)
@@ -110,20 +111,18 @@ class Sandbox:
     def drop_older(self, now: float) -> None:
         """Ends the process that undo would have needed, once a call is under way."""
         if self.older and now - self._run.began >= ENOUGH:
-            _kill(self.older)
+            processes.kill(self.older)
             self.older = 0
 
     def tidy(self) -> None:
         """Ends the process that isn't needed, when the host has been told: its end takes a millisecond."""
-        _kill(self._useless)
+        processes.kill(self._useless)
         self._useless = 0
 
     def _execute(self) -> None:
         """Sends the code, with the key and whether the call can be taken back."""
-        more: wire.Frame = {"key": self._key, "back": self.spare > 0}
-        if self._limit or self._slow:
-            more["room"] = 0 if self._slow else int(LARGE * self._limit)
-        self._run.to_child.push(self._line + b"," + wire.encode(more)[1:])
+        more = wire.encode({"key": self._key, "back": self.spare > 0, **self._copies.room()})
+        self._run.to_child.push(self._line + b"," + more[1:])
         self._line = b""
         self._waits, self._made = False, None
         self._asked, self.until = _BEGUN, time.monotonic() + PATIENCE
@@ -150,8 +149,8 @@ class Sandbox:
             return
         if kind == "waits":
             self._waits = True
-        elif kind == "begun" and self._asked == _BEGUN:
-            self._asked, self.until = "", 0.0
+        elif kind == "begun":
+            self.begun()
         elif kind == "made" and self._asked in (_FIRST, _AGAIN) and self._made is None:
             self._made = frame
         elif kind == "ended" and self._run.running and self._made is None and self._asked in ("", _BEGUN):
@@ -162,6 +161,11 @@ class Sandbox:
             self.until = time.monotonic() + READY
         if self._made is not None and (self._waits or "pid" not in self._made):
             self._complete()
+
+    def begun(self) -> None:
+        """Takes it that the code runs: its process says so, or calls a tool."""
+        if self._asked == _BEGUN:
+            self._asked, self.until = "", 0.0
 
     def is_of_call(self, frame: wire.Frame) -> bool:
         """Reports whether the process that was sent the code says it, or one that has its memory."""
@@ -174,8 +178,8 @@ class Sandbox:
         if asked != _FIRST:
             self.freeze()
         if asked == _ENDED:
-            self._unfit = [name for name in names(made.get("unfit")) if name in wire.UNFIT]
-        copy = self._looked_at(made)
+            self._copies.unfit = [name for name in names(made.get("unfit")) if name in wire.UNFIT]
+        copy = self._copies.looked_at(made, (self.spare, self.older))
         if asked == _ENDED:
             self._fresh = copy
             self._run.status, self._run.alive = (self._told or 0) << 8, True
@@ -186,34 +190,6 @@ class Sandbox:
             outcome.cancelled(self._run)
         elif asked == _FIRST:
             self._execute()
-
-    def _looked_at(self, frame: wire.Frame) -> int:
-        """The number of a copy that is one, as far as can be seen; otherwise 0, and why."""
-        pid, number = frame.get("pid"), frame.get("errno")
-        if type(pid) is int and pid not in (self._run.child, self.spare, self.older):
-            if processes.is_copy(pid, self._run.child):
-                self._why = ""
-                return pid
-            if processes.parent(pid) == self._run.child:
-                _kill(pid)
-        if "pid" in frame:
-            self._why = "what its process has made is no copy that waits"
-        elif type(number) is int and number in errno.errorcode:
-            self._why = f"no copy of its process could be made: {os.strerror(number)}"
-        else:
-            self._why = self._no_use or "its process has made none"
-        return 0
-
-    @property
-    def _no_use(self) -> str:
-        """Why a copy would be of no use, for a person."""
-        if self._slow:  # it isn't to hold up every call
-            return self._slow
-        if self._unfit:
-            return f"{' and '.join(self._unfit[:3])} doesn't survive it"
-        if self._limit and (used := watch.used_by(self._run.child)) > LARGE * self._limit:
-            return f"variables take {used >> 20} of {self._limit >> 20} MiB"
-        return ""
 
     def looked(self) -> None:
         """Makes sure, with all stopped, that a process lives which has said that its call is over."""
@@ -231,7 +207,7 @@ class Sandbox:
         """Finds out which process has the variables after a call, and says so as done does."""
         state = "kept"
         if self._run.job:
-            if self.gone:
+            if self.gone or not processes.alive(self._run.child):
                 if not self._replaced(requests, self.spare, self.older):
                     return {"state": "lost", "reason": self.lost}
                 said = "the command has ended the process of the variables; threads are gone"
@@ -252,15 +228,16 @@ class Sandbox:
         if self._note:
             told["reason"], self._note = self._note, ""
         if self._used and not self.spare:
-            told["noWayBack"] = self._why
+            told["noWayBack"] = self._copies.why
         return told
 
     def undo(self, requests: Requests | None) -> wire.Frame:
         """Goes back to the process with the variables of before the last call, if there is one.
 
-        It gives what done says of that.
+        It gives what done says of that. Whether the process of now still lives doesn't matter.
         """
-        if not self.older or not self._there(requests):
+        if not self.older:
+            self._there(requests)
             error = {"code": "validation_error", "message": "there is no call that could be undone"}
             told = {"state": "lost", "reason": self.lost} if self.lost else self.stands()
             return {"ok": False, "error": error, "sandbox": told}
@@ -285,17 +262,15 @@ class Sandbox:
                 self._do_without()
 
     def _do_without(self) -> None:
-        """Goes on without a copy that doesn't come to wait. That isn't to hold up every call."""
-        pid = self._made.get("pid") if self._made else None
-        if type(pid) is int and processes.parent(pid) == self._run.child:
-            _kill(pid)
-        self._made, self._slow = {}, "the copies of its process don't get ready"
+        """Goes on without a copy that doesn't come to wait."""
+        self._copies.late(self._made or {})
+        self._made = {}
         self._complete()
 
     def _there(self, requests: Requests | None) -> bool:
         """Replaces a process that has ended between calls, and reports whether there is one."""
         run = self._run
-        if run.status is None and processes.alive(run.child):
+        if run.status is None and not run.killed and processes.alive(run.child):
             return True
         if not self._replaced(requests, self.spare, self.older):
             return False
@@ -306,15 +281,32 @@ class Sandbox:
         return True
 
     def kill(self) -> None:
-        """Ends all processes but the copies. None can be made meanwhile: all are stopped first."""
-        processes.signal_all(self._run.child, signal.SIGSTOP)
-        for pid in self._others():
-            _kill(pid)
+        """Ends all processes but the copies and those of earlier calls, once all are stopped.
+
+        Where those run on they do so before any is ended: a stopped one whose parent ends is sent SIGHUP.
+        At a limit none of them is left. In a command, the process of the variables isn't ended unless
+        it takes more memory than all may.
+        """
+        run = self._run
+        if run.killed in ("memory", "processes"):
+            self._before = frozenset()
+            if run.job and 0 < run.watch[0] < watch.used_by(run.child):
+                self.gone = True
+        processes.signal_all(run.child, signal.SIGSTOP)
+        others = self._others()
+        for pid in processes.trees(self._before) if self.running else ():
+            processes.send(pid, signal.SIGCONT)
+        for pid in others:
+            processes.kill(pid)
 
     def _others(self) -> list[int]:
-        """All living processes of the container, or of the groups of child and job, but the copies."""
+        """All living processes of the container, or of the groups of child and job, but the copies
+        and those of earlier calls with what they have begun meanwhile.
+        """
         child, job, own = self._run.child, self._run.job, os.getpid()
-        left = {1, self.spare, self.older, *self._before, child if job else 1}
+        left = {1, self.spare, self.older, *processes.trees(self._before)}
+        if job and not self.gone:
+            left.add(child)
         if own == 1:
             return processes.others(None, (), left)
         # Beside the groups, a copy of which the child has not told, and what it has left behind.
@@ -323,7 +315,7 @@ class Sandbox:
     def end(self) -> None:
         """Ends all processes where that doesn't happen by itself."""
         for pid in (self.spare, self.older, self._fresh, self._useless):
-            _kill(pid)
+            processes.kill(pid)
 
     def _replaced(self, requests: Requests | None, *copies: int) -> int:
         """Has the first of the copies take over that can, and returns its number, or 0.
@@ -332,7 +324,7 @@ class Sandbox:
         one there is none. What has taken over is asked for a copy in turn.
         """
         run, until = self._run, time.monotonic() + PATIENCE
-        _kill(self._fresh)
+        processes.kill(self._fresh)
         self._fresh, self._note = 0, ""
         while time.monotonic() < until:
             self.kill()
@@ -340,26 +332,24 @@ class Sandbox:
             if not self._others():
                 break
             time.sleep(SOON)
-        for pid in self._before if self.running else ():
-            processes.send(pid, signal.SIGCONT)
         child, status, run.status = run.child, run.status, None
         if not copies[0]:  # an earlier state isn't what was promised: there was no way back
-            _kill(self.older)
+            processes.kill(self.older)
             self.older, copies = 0, (0,)
         for pid in copies:
             if pid and requests and self._takes_over(pid, requests, until):
                 if pid != copies[0]:
                     self._note = "a copy of an earlier state has taken over: the latest one didn't answer"
                 for other in copies:
-                    _kill(other if other != pid else 0)
+                    processes.kill(other if other != pid else 0)
                 self.gone = False
                 return pid
-            _kill(pid)
+            processes.kill(pid)
             self.spare, self.older = (0 if p == pid else p for p in (self.spare, self.older))
         run.child, run.status = child, status or 0  # it has been collected
         self.lost = "its process has ended, and "
         if not any(copies):
-            self.lost += f"there was no copy of it: {self._why}"
+            self.lost += f"there was no copy of it: {self._copies.why}"
         elif requests is None:
             self.lost += "all its processes have closed what they speak to the bridge by"
         else:
@@ -371,7 +361,8 @@ class Sandbox:
         run, link = self._run, self._run.to_child
         requests.forget()
         self._key, self._took, killed, run.killed = os.urandom(8).hex(), False, run.killed, ""
-        run.child, self._told, self._line, self._slow = pid, None, b"", ""
+        run.child, self._told, self._line = pid, None, b""
+        self._copies.forget()
         link.clear()
         link.push(b"\n" + wire.encode({"type": "take", "key": self._key}))
         try:
@@ -381,8 +372,8 @@ class Sandbox:
                 return False
             keep = self.spare, self.older
             self.spare = 0
-            if why := self._no_use:
-                self._why, self.older = why, 0
+            if why := self._copies.no_use:
+                self._copies.why, self.older = why, 0
                 return True
             self._ask(_AGAIN)
             done = self._heard(requests, min(until, time.monotonic() + READY), lambda: not self._asked)
@@ -407,8 +398,3 @@ class Sandbox:
             if not requests.take():
                 break
         return over()
-
-
-def _kill(pid: int) -> None:
-    if pid:
-        processes.send(pid, signal.SIGKILL)

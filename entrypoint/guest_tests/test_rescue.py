@@ -91,11 +91,33 @@ class Forged(unittest.TestCase):
 
     def test_a_process_that_goes_on_after_its_word(self) -> None:
         """Code that ends its own call in its process's name is in the way of the next, which is told."""
-        quick = {"rescue": ("PATIENCE = 10.0", "PATIENCE = 1.0")}
-        with Sandbox(changed=quick) as box:
+        begun = "_BEGUN, time.monotonic() + "
+        quick = f"{begun}(1.0 if self._run.id == 'run-2' else PATIENCE) # "
+        with Sandbox(changed={"rescue": (f"{begun}PATIENCE", quick)}) as box:
             self.assertEqual(state(box.call(PREPARED + "say('ended', status=0)\nwhile True: pass")), "kept")
             ran = box.call("print('never')")
             self.assertEqual((ran.wait["killed"], ran.stdout, state(ran)), ("deaf", "", "lost"))
+
+    @here
+    def test_code_that_calls_tools_has_begun(self) -> None:
+        """Whether or not its process says so: it isn't ended for that."""
+        with tempfile.TemporaryDirectory() as base:
+            late = f"now >= self.until or self._asked == _BEGUN and os.path.exists({base + '/late'!r})"
+            quick = {"rescue": ("if self.until and now >= self.until", f"if self.until and ({late})")}
+            with Sandbox(changed=quick) as box:
+                box.call(
+                    PREPARED + "send = repeat._link.send\n"
+                    "repeat._link.send = lambda frame: None if frame['type'] == 'begun' else send(frame)"
+                )
+                box.begin("try: runtime.load_server('x')\nexcept Exception as e: print('code')")
+                call = box.guest.until("tool_call")[-1]["callId"]
+                os.mkdir(f"{base}/late")
+                box.guest.send({"type": "ping", "n": 1})
+                box.guest.until("pong")
+                error = {"code": "tool_error", "message": "none"}
+                box.guest.send({"type": "tool_result", "callId": call, "ok": False, "error": error})
+                ran = Ran(box.guest.until("done"))
+                self.assertEqual((ran.stdout, ran.wait.get("killed"), state(ran)), ("code\n", None, "kept"))
 
     def test_a_signal_that_is_not_the_supervisors(self) -> None:
         with Sandbox() as box:
@@ -195,6 +217,27 @@ class Racing(unittest.TestCase):
             ran = box.call("x")
             self.assertEqual(ran.stdout, "1\n")
             self.assertIn("ended between calls", ran.done["sandbox"]["reason"])
+
+    def test_undo_after_a_process_has_ended(self) -> None:
+        with Sandbox() as box:
+            pid = int(box.call("import os; x = 1; os.getpid()").stdout)
+            box.call("x = 2")
+            _end(pid)
+            self.assertEqual(state(box.order(type="undo")), "before")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
+    def test_undo_of_nothing_after_a_process_has_ended(self) -> None:
+        with Sandbox() as box:
+            pid = int(box.call("import os; x = 1; os.getpid()").stdout)
+            box.call("x = 2")
+            _end(pid)
+            box.call("x = 3")  # a copy has taken over, and there is one of before this call
+            self.assertEqual(state(box.order(type="undo")), "before")
+            _end(int(box.call("import os; os.getpid()").stdout))
+            box.order(type="undo")
+            ran = box.order(type="undo")
+            self.assertEqual((ran.error["code"], state(ran)), ("validation_error", "kept"))
+            self.assertEqual(box.call("x").stdout, "2\n")
 
     def test_all_that_end_between_calls(self) -> None:
         with Sandbox() as box:

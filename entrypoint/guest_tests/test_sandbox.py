@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import tempfile
 import time
 import unittest
+from collections.abc import Callable
 from typing import Any
 
-from guest_tests.host import Frame, Guest, Ran
-
+from guest import processes
+from guest_tests.host import PATIENCE, Frame, Guest, Ran
 
 here = unittest.skipIf(os.environ.get("GUEST_UNDER"), "looks at what is on this machine")
 
@@ -111,6 +114,143 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(state(box.bad()), "before")
             self.assertNotIn(_stat(pid)[0], "ZXT")  # it is older than the bad call, and runs on
 
+    def test_processes_of_earlier_calls_run_in_each_command(self) -> None:
+        with Sandbox() as box:
+            pid = box.call("import subprocess\nsubprocess.Popen(['sleep', '600']).pid").stdout.strip()
+            for _ in range(3):
+                ran = box.order(type="exec", command=f"cat /proc/{pid}/stat", options={})
+                self.assertNotIn(ran.stdout.rpartition(")")[2].split()[0], "ZXT")
+
+    def test_processes_that_run_on_outlive_each_bad_call(self) -> None:
+        begin = (
+            "import os, subprocess\n"
+            "one = subprocess.Popen(['sh', '-c', 'while :; do sleep 0.01; done']).pid\n"
+            "two = subprocess.Popen(['sleep', '600'], preexec_fn=os.setpgrp).pid\n"
+            "def look():\n"
+            "    for pid in one, two: print(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[0])"
+        )
+        with Sandbox(running=True) as box:
+            box.call(begin)
+            for _ in range(3):
+                self.assertEqual(state(box.bad()), "before")
+            self.assertRegex(box.call("look()").stdout, r"^[RSD]\n[RSD]\n$")
+            run = box.begin("while True: pass")
+            box.guest.send({"type": "cancel", "id": run})
+            self.assertEqual(state(Ran(box.guest.until("done"))), "before")
+            self.assertRegex(box.call("look()").stdout, r"^[RSD]\n[RSD]\n$")
+            box.call("for pid in one, two: os.kill(pid, 9)")
+
+    @here
+    def test_processes_that_run_on_after_a_cancelled_command(self) -> None:
+        with Sandbox(running=True) as box:
+            pid = int(box.call("import subprocess; subprocess.Popen(['sleep', '600']).pid").stdout)
+            self.addCleanup(processes.send, pid, signal.SIGKILL)
+            command: Frame = {"type": "exec", "id": "a", "command": "exec sleep 600"}
+            box.guest.send({**command, "options": {"running": True}})
+            box.guest.until("started")
+            box.guest.send({"type": "cancel", "id": "a"})
+            self.assertEqual(state(Ran(box.guest.until("done"))), "kept")
+            self.assertNotIn(_stat(pid)[0], "ZXT")
+
+    @here
+    def test_what_processes_that_run_on_begin(self) -> None:
+        """A process that one of an earlier call begins isn't of the call under way."""
+        begin = (
+            "import os, subprocess\nr, w = os.pipe()\n"
+            "p = subprocess.Popen(['sh', '-c', 'read line; sleep 600 & echo $! >&2; wait'], stdin=r)"
+        )
+        with Sandbox(running=True) as box:
+            box.call(begin)
+            run = box.begin("os.write(w, b'go\\n')\nwhile True: pass")
+            pid = int(box.guest.until("output")[-1]["text"])
+            self.addCleanup(processes.send, pid, signal.SIGKILL)
+            box.guest.send({"type": "cancel", "id": run})
+            self.assertEqual(state(Ran(box.guest.until("done"))), "before")
+            self.assertNotIn(_stat(pid)[:1], ([], ["Z"], ["X"], ["T"]))
+
+    @here
+    def test_processes_that_run_on_at_a_limit(self) -> None:
+        """It holds between calls and in a command, whichever call began the process that passes it."""
+        bound: Frame = {"watch": {"memoryBytes": 150 << 20, "processes": 0}}
+        grow = "import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)\nx = b'x' * (200 << 20)\n"
+        for command in (False, True):
+            with tempfile.TemporaryDirectory() as base:
+                with self.subTest(command=command), Sandbox(running=True, **bound) as box:
+                    code = f"import subprocess, sys\nx = {grow % (base + '/go') + 'time.sleep(600)'!r}\n"
+                    pid = int(box.call(f"{code}subprocess.Popen([sys.executable, '-c', x]).pid").stdout)
+                    self.addCleanup(processes.send, pid, signal.SIGKILL)
+                    box.call("x = 1")
+                    if command:
+                        order: Frame = {"type": "exec", "id": "a", "command": "exec sleep 600"}
+                        box.guest.send({**order, "options": {"running": True, **bound}})
+                        box.guest.until("started")
+                    os.mkdir(f"{base}/go")
+                    if command:
+                        ran = Ran(box.guest.until("done"))
+                        self.assertEqual((ran.wait["killed"], state(ran)), ("memory", "kept"))
+                    until(lambda pid=pid: not processes.alive(pid), box.guest)
+                    ran = box.call("x")
+                    self.assertEqual((ran.stdout, state(ran)), ("1\n", "kept"), ran.done)
+
+    @here
+    def test_what_processes_print_is_read_in_each_command(self) -> None:
+        """Of earlier calls and commands, whether or not processes run on."""
+        for running in (False, True):
+            with self.subTest(running=running), Sandbox(running=running) as box:
+                begin = "import subprocess, sys\nprint(subprocess.Popen(['yes']).pid, file=sys.stderr)"
+                pids = [int(box.call(begin).stderr)]
+                for _ in range(2):
+                    ran = box.order(type="exec", command="yes & echo $! >&2", options={"running": running})
+                    pids.append(int(ran.stderr))
+                with tempfile.TemporaryDirectory() as base:
+                    wait = f"while [ ! -e {base}/go ]; do sleep 0.05; done"
+                    frame: Frame = {"type": "exec", "id": "a", "command": wait, "options": {}}
+                    box.guest.send({**frame, "options": {"running": running}})
+                    box.guest.until("started")
+                    begun = [_written(pid) for pid in pids]
+                    for pid, n in zip(pids, begun, strict=True):
+                        until(lambda pid=pid, n=n: _written(pid) > n + (1 << 20), box.guest)
+                    os.mkdir(f"{base}/go")
+                    box.guest.until("done")
+                box.call(f"import os\nfor pid in {pids}: os.kill(pid, 9)")
+
+    @here
+    def test_pipes_of_commands_are_bounded(self) -> None:
+        with Sandbox(changed={"loop": ("MAX_LEFT = 64", "MAX_LEFT = 16")}, running=True) as box:
+            box.call("pass")
+            began, pids = _descriptors(box), []
+            for _ in range(12):
+                ran = box.order(type="exec", command="sleep 600 & echo $!", options={"running": True})
+                pids.append(ran.stdout.strip())
+                self.addCleanup(processes.send, int(ran.stdout), signal.SIGKILL)
+            until(lambda: _descriptors(box) == began + 16, box.guest)
+            box.order(type="exec", command=f"kill {' '.join(pids)}", options={"running": True})
+            until(lambda: _descriptors(box) == began, box.guest)
+
+    @here
+    def test_pipes_that_all_processes_have_closed(self) -> None:
+        """They are at their end for ever, and would keep the supervisor awake."""
+        for running in (False, True):
+            with self.subTest(running=running), Sandbox(running=running) as box:
+                box.call("import os")
+                began = _descriptors(box)
+                for _ in range(2):  # what has copies of them has ended then, too
+                    box.call("os.closerange(0, 60)")
+                until(lambda box=box, began=began: _descriptors(box) == began - 2, box.guest)
+                self.assertEqual(state(box.call("x = 1")), "kept")
+
+    def test_a_process_that_cannot_be_started(self) -> None:
+        fork = "        pid = os.fork()"
+        fails = f"        if order['id'] != 'run-4': raise BlockingIOError(11, 'as many as it may')\n{fork}"
+        with Sandbox(changed={"jobs": (fork, fails)}) as box:
+            box.call("x = 1")
+            for order in ({"type": "exec", "command": "true"}, {"type": "files", "op": "list", "path": "/"}):
+                ran = box.order(**order, options={})
+                self.assertEqual((ran.ok, ran.error["code"], state(ran)), (False, "internal_error", "kept"))
+                self.assertIn("can't start a process (as many as it may)", ran.error["message"])
+            self.assertEqual(box.order(type="exec", command="echo on", options={}).stdout, "on\n")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
     def test_variables_that_are_too_large_for_a_copy(self) -> None:
         with Sandbox(memoryLimitBytes=64 << 20) as box:
             ran = box.call("x = bytearray(40 << 20)")  # the copy of before has none of it
@@ -119,14 +259,47 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(box.guest.status(), 0)
 
     def test_a_copy_that_cannot_be_made(self) -> None:
-        with Sandbox() as box:
-            hang = "def hang():\n    while True: pass\n"
-            ran = box.call(f"import os\n{hang}os.register_at_fork(after_in_child=hang)")
-            self.assertEqual(ran.done["sandbox"]["noWayBack"], "the copies of its process don't get ready")
-            begun = time.monotonic()
-            self.assertEqual(state(box.call("pass")), "kept")
-            self.assertLess(time.monotonic() - begun, 5, "another copy was waited for")
+        """It is tried again after some calls, which aren't held up."""
+        with Sandbox(changed={"rescue": ("READY = 5.0", "READY = 1.0")}) as box:
+            hang = "import os\nstuck, tries = True, 0\ndef hang():\n    while stuck: pass\n"
+            count = "def count():\n    global tries\n    tries += 1\n"
+            why = "the copies of its process don't get ready"
+            begin = f"{hang}{count}os.register_at_fork(after_in_child=hang, after_in_parent=count)"
+            ran = box.call(begin)
+            for _ in range(3):
+                self.assertEqual(ran.done["sandbox"], {"state": "kept", "noWayBack": why})
+                ran = box.call("print(tries)")
+                self.assertEqual(ran.stdout, "1\n")
+            box.call("stuck = False")
+            ran = box.call("print(tries)")
+            self.assertEqual((ran.stdout, ran.done["sandbox"]), ("2\n", {"state": "kept"}))
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("stuck").stdout, "False\n")
+
+    def test_no_way_back_from_a_copy_that_hangs(self) -> None:
+        with Sandbox(changed={"rescue": ("READY = 5.0", "READY = 1.0")}) as box:
+            box.call("import os\ndef hang():\n    while True: pass\nos.register_at_fork(after_in_child=hang)")
             self.assertEqual(state(box.bad()), "lost")
+
+    def test_what_is_unfit_is_of_the_state(self) -> None:
+        """Not of one that was taken back."""
+        with Sandbox(memoryLimitBytes=1 << 30) as box:
+            box.call("x = 1")
+            ran = box.call("import sys\nsys.modules['polars'] = sys")
+            self.assertIn("polars", ran.done["sandbox"]["noWayBack"])
+            self.assertEqual(box.order(type="undo").done["sandbox"], {"state": "before"})
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
+    @here
+    def test_a_command_that_ends_the_process_before_any_code(self) -> None:
+        with Sandbox() as box:
+            parent = box.guest.process.pid
+            until(lambda: len(_children(parent)) == 1, box.guest)
+            end = "kill -9 {0}; while kill -0 {0} 2>/dev/null; do :; done".format(*_children(parent))
+            ran = box.order(type="exec", command=end, options={})
+            reason = "its process has ended, and there was no copy of it: no code had run"
+            self.assertEqual(ran.done["sandbox"], {"state": "lost", "reason": reason})
 
     def test_a_copy_that_the_code_ends(self) -> None:
         with Sandbox() as box:
@@ -206,8 +379,7 @@ class Sandboxes(unittest.TestCase):
                 self.assertEqual(box.call("1 + 1").stdout, "2\n")
             self.assertLess(_resident(pid) - before, 1 << 20)
             self.assertLess(len(os.listdir(f"/proc/{pid}/fd")), 20)
-            children = [p for p in os.listdir("/proc") if p.isdigit() and _stat(int(p))[1:2] == [str(pid)]]
-            self.assertLess(len(children), 6)  # two copies, and those that have just been ended
+            self.assertLess(len(_children(pid)), 6)  # two copies, and those that have just been ended
 
 
 def _stat(pid: int) -> list[str]:
@@ -216,6 +388,23 @@ def _stat(pid: int) -> list[str]:
             return file.read().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def _children(pid: int) -> list[int]:
+    return [int(p) for p in os.listdir("/proc") if p.isdigit() and _stat(int(p))[1:2] == [str(pid)]]
+
+
+def _descriptors(box: Sandbox) -> int:
+    return len(os.listdir(f"/proc/{box.guest.process.pid}/fd"))
+
+
+def until(true: Callable[[], bool], guest: Guest) -> None:
+    """Waits for what happens while the guest is idle, and has it hear of its host meanwhile."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "it doesn't come"
+        guest.send({"type": "ping", "n": 1})
+        guest.until("pong")
 
 
 def _written(pid: int) -> int:

@@ -1,0 +1,76 @@
+"""The copies that the process of a sandbox makes of itself: which are of use, and why there is none."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from guest import processes, watch, wire
+from guest.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from guest.run import Run
+
+LARGE = 0.4  # of the memory limit: with more, there is no room for a second copy of the variables
+FEW = 4  # calls after which another copy is tried where one didn't get ready, then twice as many
+
+
+class Copies:
+    """What the supervisor knows of them."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.limit = 0  # bytes of memory
+        self.unfit: list[str] = []  # libraries that don't survive a fork
+        self.why = "no code had run"  # there is no copy, for a person
+        self._without = 0  # calls until another one is made, since the last one didn't get ready
+        self._rest = FEW  # how many they are
+
+    def room(self) -> wire.Frame:
+        """Returns what an execute says of the copy at its end: the bytes that a process may have for one."""
+        self._without = max(0, self._without - 1)
+        if self._without:
+            return {"room": 0}
+        return {"room": int(LARGE * self.limit)} if self.limit else {}
+
+    def forget(self) -> None:
+        """Forgets what was true of the process that had the variables until now."""
+        self.unfit, self._without = [], 0
+
+    def looked_at(self, frame: wire.Frame, others: tuple[int, ...]) -> int:
+        """Returns the number of a copy that is one, as far as can be seen; otherwise 0, and has why.
+
+        frame is what the process says of it, and others are copies that there are already.
+        """
+        pid, number = frame.get("pid"), frame.get("errno")
+        if type(pid) is int and pid not in (self._run.child, *others):
+            if processes.is_copy(pid, self._run.child):
+                self.why, self._rest = "", FEW
+                return pid
+            if processes.parent(pid) == self._run.child:
+                processes.kill(pid)
+        if "pid" in frame:
+            self.why = "what its process has made is no copy that waits"
+        elif type(number) is int and number in errno.errorcode:
+            self.why = f"no copy of its process could be made: {os.strerror(number)}"
+        else:
+            self.why = self.no_use or "its process has made none"
+        return 0
+
+    def late(self, frame: wire.Frame) -> None:
+        """Ends a copy that doesn't come to wait. Some of the next calls have none: it would hold them up."""
+        pid = frame.get("pid")
+        if type(pid) is int and processes.parent(pid) == self._run.child:
+            processes.kill(pid)
+        self._without, self._rest = self._rest, 2 * self._rest
+
+    @property
+    def no_use(self) -> str:
+        """Why a copy would be of no use, for a person."""
+        if self._without:
+            return "the copies of its process don't get ready"
+        if self.unfit:
+            return f"{' and '.join(self.unfit[:3])} doesn't survive it"
+        if self.limit and (used := watch.used_by(self._run.child)) > LARGE * self.limit:
+            return f"variables take {used >> 20} of {self.limit >> 20} MiB"
+        return ""
