@@ -196,6 +196,21 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(box.call("import mcp_tea").error["type"], "ModuleNotFoundError")
 
     @here
+    def test_hints_know_of_the_sandbox(self) -> None:
+        names = ("zzzzqqqq", "zzzz_qqqq(1)", "save_tool(print)", "runtime.save_tool", "open('data.csv')")
+        for code in names:
+            plain, offered = Guest(), Guest()
+            with self.subTest(code), Sandbox() as box, plain, offered:
+                said = str((box.call(f"from mcp import runtime\n{code}").error or {})["message"])
+                self.assertIn("sandbox", said)
+                self.assertNotRegex(said, "nothing is kept|argument")
+                for guest, options in ((plain, {}), (offered, {"sandboxes": True})):
+                    guest.execute(f"from mcp import runtime\n{code}", **options)
+                    said = str((Ran(guest.until("done")).error or {})["message"])
+                    self.assertIn("nothing is kept between", said)
+                    remedy = 'unless they have the argument sandbox ("new", or the id from a result)'
+                    self.assertEqual(remedy in said, bool(options), said)
+
     def test_many_calls_leave_nothing(self) -> None:
         with Sandbox() as box:
             pid = int(box.call("import os; os.getpid()").stdout)
