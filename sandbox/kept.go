@@ -71,6 +71,9 @@ type Kept struct {
 	once sync.Once
 }
 
+// Closed is the reason of a Kept that Close has ended.
+const Closed = "it was closed"
+
 // EndedError is why a Kept takes no more calls.
 type EndedError struct{ Reason string }
 
@@ -249,6 +252,6 @@ func (k *Kept) Done() <-chan struct{} { return k.life.Done() }
 
 // Close ends the guest, and a call under way in it.
 func (k *Kept) Close() error {
-	k.end("it was closed")
+	k.end(Closed)
 	return nil
 }

@@ -3,6 +3,7 @@ package sandboxes
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -118,7 +119,9 @@ func (c *Call) Run(ctx context.Context, req sandbox.Request, h sandbox.Host) (sa
 	b.calls = max(b.calls, res.Kept.Calls) // the run may have been cancelled before it began
 	res.Kept.Calls = b.calls
 	if b.over { // also where someone else has ended it
-		res.Kept = &sandbox.KeptState{State: sandbox.StateLost, Reason: r.tombs[b.id].reason, Calls: b.calls}
+		reason := r.tombs[b.id].reason
+		res.Message = strings.Replace(res.Message, sandbox.Closed, reason, 1)
+		res.Kept = &sandbox.KeptState{State: sandbox.StateLost, Reason: reason, Calls: b.calls}
 	}
 	return res, nil
 }

@@ -329,7 +329,7 @@ func TestEndWhileRunning(t *testing.T) {
 		h.run = func(_ context.Context, r sandbox.Request) (sandbox.Result, error) {
 			if r.ID == "long" {
 				<-h.made[0].done
-				return sandbox.Result{Status: sandbox.StatusEngine,
+				return sandbox.Result{Status: sandbox.StatusEngine, Message: "It was ended: " + sandbox.Closed + ".",
 					Kept: &sandbox.KeptState{State: sandbox.StateLost, Reason: "closed"}}, nil
 			}
 			return sandbox.Result{}, nil
@@ -348,14 +348,15 @@ func TestEndWhileRunning(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				results <- fmt.Sprint(res.Kept.State, ": ", res.Kept.Reason)
+				results <- fmt.Sprint(res.Kept.State, ": ", res.Kept.Reason, "; ", res.Message)
 			}()
 			synctest.Wait()
 		}
 		h.End("a", id, "you have ended it")
 		synctest.Wait()
 		got := []string{<-results, <-results}
-		for _, want := range []string{"lost: you have ended it", `sandbox "` + id + `" has ended: you have ended it`} {
+		for _, want := range []string{"lost: you have ended it; It was ended: you have ended it.",
+			`sandbox "` + id + `" has ended: you have ended it`} {
 			if got[0] != want && got[1] != want {
 				t.Errorf("got %q, want one to be %q", got, want)
 			}

@@ -250,6 +250,10 @@ func (c *call) kill() (any, error) {
 	if c.wrong != nil {
 		return nil, c.wrong
 	}
-	c.cfg.Registry.End(c.caller.Owner, id, "you have ended it by sandbox_kill")
+	by := "it was ended by sandbox_kill" // over HTTP also in another session
+	if c.caller.User {
+		by = "the user has ended it by mcp-bridge sandbox kill"
+	}
+	c.cfg.Registry.End(c.caller.Owner, id, by)
 	return map[string]any{"id": id, "deleted": true}, nil
 }

@@ -107,7 +107,7 @@ func TestSandboxOnEngine(t *testing.T) {
 		t.Errorf("a command beyond its time: %v", slow)
 	}
 	c.tool("sandbox_kill", of(map[string]any{}))
-	if got := c.python("print(1)", in); !got.IsError || !strings.Contains(got.Text, "you have ended it by sandbox_kill") {
+	if got := c.python("print(1)", in); !got.IsError || !strings.Contains(got.Text, "it was ended by sandbox_kill") {
 		t.Error(got.Text)
 	}
 }
