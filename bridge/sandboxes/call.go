@@ -118,6 +118,12 @@ func (c *Call) Run(ctx context.Context, req sandbox.Request, h sandbox.Host) (sa
 	c.Woken, b.untold = b.untold, false
 	b.calls = max(b.calls, res.Kept.Calls) // the run may have been cancelled before it began
 	res.Kept.Calls = b.calls
+	b.used = time.Now()
+	if r.life.Err() != nil && !r.Hibernates() {
+		b.end(bridgeEnded, removed)
+	} else if at, reason, f := b.due(); !at.After(b.used) {
+		b.end(reason, f) // as Leave would, when the result has been told
+	}
 	if b.over { // also where someone else has ended it
 		reason := r.tombs[b.id].reason
 		res.Message = strings.Replace(res.Message, sandbox.Closed, reason, 1)

@@ -76,8 +76,11 @@ type Registry struct {
 
 	moving map[string]chan struct{} // by id of what is being saved or woken; closed when that is done
 	saving context.Context          // ends when nothing is saved any more
+	life   context.Context          // ends when Close is about to be called
 	stop   context.CancelFunc
 }
+
+const bridgeEnded = "the bridge has ended"
 
 // tombstone is what is known of a sandbox that has ended.
 type tombstone struct {
@@ -90,7 +93,18 @@ func New(cfg Config) *Registry {
 	r := &Registry{cfg: cfg, ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
 		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{}}
 	r.saving, r.stop = context.WithCancel(context.Background())
+	r.life = r.saving
 	return r
+}
+
+// EndsWith has calls say that their sandboxes end, once ctx has ended: Close follows then. A nil
+// Registry has none.
+func (r *Registry) EndsWith(ctx context.Context) {
+	if r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.life = ctx
+	}
 }
 
 // Limits returns those of a sandbox without an environment.
@@ -102,7 +116,7 @@ func (r *Registry) Close() {
 	r.mu.Lock()
 	r.closed = true
 	for _, b := range r.live {
-		b.end("the bridge has ended", saved)
+		b.end(bridgeEnded, saved)
 	}
 	r.mu.Unlock()
 	late := time.AfterFunc(SaveAtEnd, r.stop)

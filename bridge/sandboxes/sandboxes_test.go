@@ -363,3 +363,30 @@ func TestEndWhileRunning(t *testing.T) {
 		}
 	})
 }
+
+// TestEndsWithItsCall: the result of a call that ends with the bridge, or passes the sandbox's age,
+// says that the sandbox has ended.
+func TestEndsWithItsCall(t *testing.T) {
+	for want, during := range map[string]func(stop func()){
+		"the bridge has ended":              func(stop func()) { stop() },
+		"it was 8 h old, which is the most": func(func()) { time.Sleep(9 * time.Hour) },
+		"":                                  func(func()) { time.Sleep(time.Hour) }, // which isn't idle time
+	} {
+		t.Run(want, func(t *testing.T) {
+			within(t, func(t *testing.T, h *house) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				h.EndsWith(ctx)
+				id := h.begin("a")
+				h.made[0].run = func(context.Context, sandbox.Request) (sandbox.Result, error) {
+					during(stop)
+					return sandbox.Result{}, nil
+				}
+				res, err := h.call("a", id)
+				if err != nil || res.Kept.Reason != want || (want != "") != (res.Kept.State == sandbox.StateLost) {
+					t.Errorf("got %+v, %v", res.Kept, err)
+				}
+			})
+		})
+	}
+}
