@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -56,6 +57,19 @@ func TestLastLine(t *testing.T) {
 	}
 	if r := p.call(`{"code":"print(1)"}`); r.Content[0].Text != "print(1)" {
 		t.Errorf("a call without a sandbox: %s", r.Content[0].Text)
+	}
+}
+
+// TestNinth: the result that begins one too many says which one has ended for it.
+func TestNinth(t *testing.T) {
+	b, _ := keeping(t, nil)
+	p := connect(t, b)
+	oldest := p.begin()
+	for range sandboxes.PerOwner - 1 {
+		p.begin()
+	}
+	if got := p.call(in("new", "count")).Content[0].Text; !strings.HasSuffix(got, ": new; "+oldest+" has ended for it]") {
+		t.Errorf("the ninth: %s", got)
 	}
 }
 

@@ -17,6 +17,7 @@ type Sandbox struct {
 
 	// NoWayBack says why a bad call would end it; empty where the variables of before would be kept.
 	NoWayBack string `json:"noWayBack,omitempty"`
+	Ended     string `json:"ended,omitempty"`  // which one has ended to make room for this one
 	Before    string `json:"before,omitempty"` // why this sandbox replaces another one
 
 	// Missing says which files of one that was woken aren't back; empty for none.
@@ -56,6 +57,9 @@ func (s *Sandbox) line() string {
 	}
 	if s.Woken && s.State == sandbox.StateBefore {
 		line += "; " + Back(s.Missing)
+	}
+	if s.Ended != "" {
+		line += "; " + s.Ended + " has ended for it"
 	}
 	if s.NoWayBack != "" {
 		line += "; no way back from here: " + s.NoWayBack

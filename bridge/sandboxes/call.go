@@ -19,6 +19,7 @@ type Call struct {
 	Fresh  bool          // it has made the guest
 	Shared bool          // it is of those that name no sandbox
 	Woken  bool          // it has made the guest from what was saved, or is the first run since
+	Ended  string        // the id of the sandbox that has ended for this new one; empty for none
 	Before string        // what became of the sandbox that this one replaces; empty for none
 }
 
@@ -81,7 +82,7 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 	case !lives:
 		return nil, c.gone()
 	}
-	c.Fresh, c.Woken = claim == nil, claim != nil
+	c.Fresh, c.Woken, c.Ended = claim == nil, claim != nil, b.evicted
 	return g, nil
 }
 

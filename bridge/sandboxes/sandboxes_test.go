@@ -390,3 +390,36 @@ func TestEndsWithItsCall(t *testing.T) {
 		})
 	}
 }
+
+// TestEvicted: the call that begins one too many has the id of what has ended for it, which is no
+// paused one as long as there is another.
+func TestEvicted(t *testing.T) {
+	within(t, func(t *testing.T, h *house) {
+		var own []string
+		for range PerOwner {
+			own = append(own, h.begin("a"))
+			time.Sleep(time.Second)
+		}
+		for _, id := range own[:PerOwner-1] {
+			if _, err := h.Pause("a", id); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, want := range []string{own[PerOwner-1], own[0]} {
+			c, err := h.Begin("a", Settings{})
+			if err == nil {
+				_, err = c.Run(t.Context(), sandbox.Request{}, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Leave()
+			if c.Ended != want {
+				t.Errorf("%q has ended for it, want %q", c.Ended, want)
+			}
+			if _, err := h.Pause("a", c.ID()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -125,7 +125,11 @@ func (c *call) create() (any, error) {
 		return nil, err
 	}
 	c.report.Sandbox = box.ID()
-	return listedOf(sandboxes.Info{ID: box.ID(), Settings: s}), nil
+	created := struct {
+		listed
+		Ended string `json:"ended,omitempty"` // to make room for it
+	}{listedOf(sandboxes.Info{ID: box.ID(), Settings: s}), box.Ended}
+	return created, nil
 }
 
 // pass lets the next call go on once it is this one's turn.

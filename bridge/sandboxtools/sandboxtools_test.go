@@ -357,7 +357,9 @@ func TestForeign(t *testing.T) {
 func TestQuota(t *testing.T) {
 	b := newBox(t)
 	for i := range 9 {
-		b.call("sandbox_create", fmt.Sprintf(`{"name":"n%d"}`, i))
+		if got := b.call("sandbox_create", fmt.Sprintf(`{"name":"n%d"}`, i)); strings.Contains(got, `"ended"`) != (i == 8) {
+			t.Errorf("the %d.: %s", i+1, got)
+		}
 	}
 	list := b.registry.List("me")
 	if len(list) != 8 || slices.ContainsFunc(list, func(i sandboxes.Info) bool { return i.Settings.Name == "n0" }) {
