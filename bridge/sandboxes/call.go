@@ -26,6 +26,13 @@ type Call struct {
 // ID returns the id of the sandbox.
 func (c *Call) ID() string { return c.record.id }
 
+// Running reports whether the sandbox's processes run on between calls.
+func (c *Call) Running() bool {
+	c.record.registry.mu.Lock()
+	defer c.record.registry.mu.Unlock()
+	return c.record.settings.Running
+}
+
 // Environment returns the environment of the sandbox. It is settled once there is a guest, or one
 // was saved, which made reports.
 func (c *Call) Environment() (env *sandbox.Environment, made bool) {

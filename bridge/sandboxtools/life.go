@@ -5,6 +5,7 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -56,7 +57,8 @@ func lifeTools() []tool {
 			hints(true, false, true), (*call).info},
 		{"sandbox_undo", "Undo a run", "Give the variables of a sandbox the values of before the last run of " +
 			"run_python. Files stay.",
-			[]field{id}, []field{{"id", "string", "", true}, {"state", "string", "", true}},
+			[]field{id}, []field{{"id", "string", "", true}, {"state", "string", "", true},
+				{"message", "string", "", false}},
 			hints(false, true, false), (*call).undo},
 		{"sandbox_pause", "Pause a sandbox", "Pause a sandbox: it doesn't end for want of use; all is kept.",
 			[]field{id}, state, hints(false, false, true), (*call).pause},
@@ -219,7 +221,12 @@ func (c *call) undo() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"id": c.report.Sandbox, "state": state.State}, nil
+	done := map[string]any{"id": c.report.Sandbox, "state": state.State}
+	if state.State == sandbox.StateBefore {
+		i, err := c.cfg.Registry.Info(c.caller.Owner, c.report.Sandbox)
+		done["message"] = output.Gone(err == nil && i.Settings.Running)
+	}
+	return done, nil
 }
 
 func (c *call) pause() (any, error) {

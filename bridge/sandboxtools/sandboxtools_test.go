@@ -78,7 +78,7 @@ func TestResults(t *testing.T) {
 		{"sandbox_update", `{"sandbox_id":"ID","metadata":{}}`, `{"id":"ID"}`},
 		{"sandbox_pause", `{"sandbox_id":"ID"}`, `{"id":"ID","status":"paused"}`},
 		{"sandbox_resume", `{"sandbox_id":"ID"}`, `{"id":"ID","status":"active"}`},
-		{"sandbox_undo", `{"sandbox_id":"ID"}`, `{"id":"ID","state":"before"}`},
+		{"sandbox_undo", `{"sandbox_id":"ID"}`, `{"id":"ID","message":"threads and processes of earlier calls are gone","state":"before"}`},
 		{"sandbox_kill", `{"sandbox_id":"ID"}`, `{"deleted":true,"id":"ID"}`},
 		{"sandbox_kill", `{"sandbox_id":"gone"}`, `{"deleted":true,"id":"gone"}`},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`,

@@ -196,6 +196,14 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(box.call("import mcp_tea").error["type"], "ModuleNotFoundError")
 
     @here
+    def test_a_call_that_ends_its_process_without_an_error(self) -> None:
+        with Sandbox() as box:
+            for code in ("import os; os._exit(0)", "import os; os.closerange(3, 200)"):
+                with self.subTest(code):
+                    ran = box.call(code)
+                    self.assertEqual((ran.done["ok"], state(ran)), (True, "before"))
+                    self.assertRegex(ran.done["sandbox"]["reason"], "os._exit, or closed the descriptors")
+
     def test_hints_know_of_the_sandbox(self) -> None:
         names = ("zzzzqqqq", "zzzz_qqqq(1)", "save_tool(print)", "runtime.save_tool", "open('data.csv')")
         for code in names:
