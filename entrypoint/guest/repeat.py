@@ -144,6 +144,7 @@ class Repeat:
         if not self._variables:
             os.environ.update(options.get("variables") or {})
             self._variables = True
+        streams.renew_input()
         self._runtime.install(frame)
         self._display.renew(options.get("maxArtifactBytes") or 0)
         wire.USER_FILE = str(frame.get("file") or wire.USER_FILE)

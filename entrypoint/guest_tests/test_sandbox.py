@@ -204,6 +204,12 @@ class Sandboxes(unittest.TestCase):
                     self.assertEqual((ran.done["ok"], state(ran)), (True, "before"))
                     self.assertRegex(ran.done["sandbox"]["reason"], "os._exit, or closed the descriptors")
 
+    def test_input_after_exit(self) -> None:
+        with Sandbox() as box:
+            box.call("import sys; sys.stdin.close(); exit()")
+            for _ in range(2):
+                self.assertIn("write the value into the code", (box.call("input()").error or {})["message"])
+
     def test_hints_know_of_the_sandbox(self) -> None:
         names = ("zzzzqqqq", "zzzz_qqqq(1)", "save_tool(print)", "runtime.save_tool", "open('data.csv')")
         for code in names:
