@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -223,7 +224,7 @@ func (k *Kept) fail() {
 	case g.exit.OOMKilled:
 		why = "its container ran out of memory"
 	case g.stderr.String() != "":
-		why = g.stderr.String()
+		why = strings.TrimPrefix(g.stderr.String(), "mcp-bridge guest: ")
 	}
 	k.end(why)
 }
