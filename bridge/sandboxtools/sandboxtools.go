@@ -154,7 +154,7 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by C
 	case failed:
 		result, c.report.Code = half.result, codeStopped
 	case err != nil:
-		said, code := told(c.ctx, err)
+		said, code := c.told(name, err)
 		c.report.Code = code
 		c.report.Bytes = len(said)
 		return mcp.NewToolResultError(said), c.report
