@@ -148,8 +148,8 @@ func TestStateOnEngine(t *testing.T) {
 	c := serve(t, command(t, nil))
 	id := c.begin("x = [1]")
 	in := map[string]any{"sandbox": id, "timeout": 1}
-	before := "[sandbox " + id + ": variables as before this call; files as the code left them; threads and processes of earlier " +
-		"calls are gone]"
+	before := "[sandbox " + id + ": variables as before this call; files as the code left them; threads and processes " +
+		"of earlier calls are gone]"
 	for _, step := range []struct{ code, want string }{
 		{"x.append(2); raise ValueError('no')", "ValueError: no\n[sandbox " + id + ", call 2]"},
 		{"print(x)", "[1, 2]\n[sandbox " + id + ", call 3]"},
