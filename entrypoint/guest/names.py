@@ -51,7 +51,8 @@ def nothing_kept() -> str:
     """What is said of helpers that keep something for later runs."""
     if wire.LASTS:
         return "what a variable or a file in /workspace has is there in the next call of this sandbox"
-    return f"nothing is kept between runs{with_sandbox()}; print what the next one needs, or hand it to a tool"
+    way = "print what the next one needs, or hand it to a tool"
+    return f"nothing is kept between runs{with_sandbox()}; {way}"
 
 
 def with_sandbox() -> str:
