@@ -55,7 +55,7 @@ func TestSameSandboxes(t *testing.T) {
 	}
 	p.tool("sandbox_kill", fmt.Sprintf(`{"sandbox_id":%q}`, id))
 	if got := p.call(in(id, "count")).Content[0].Text; !strings.Contains(got,
-		"has ended: you have ended it by sandbox_kill. Nothing was run") {
+		"has ended: it was ended by sandbox_kill. Nothing was run") {
 		t.Error(got)
 	}
 	var recorded []string

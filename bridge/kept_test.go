@@ -48,6 +48,10 @@ func (g *counting) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (
 		res.Status, res.ExitCode, res.Message = sandbox.StatusTimeout, -1, "The code was stopped."
 		res.Kept.State, res.Kept.Reason = sandbox.StateBefore, "the code was stopped"
 		return res, nil
+	case strings.Contains(r.Code, "silent"):
+		res.Output = nil
+		res.Kept.State, res.Kept.Reason = sandbox.StateBefore, "the code has ended its process"
+		return res, nil
 	case strings.Contains(r.Code, "large"):
 		res.Kept.NoWayBack = "variables take 230 of 512 MiB"
 	case strings.Contains(r.Code, "die"):

@@ -86,6 +86,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		trace.SpanFromContext(ctx).SetAttributes(attribute.String("mcp_bridge.sandbox.id", box.ID()))
 	}
 	req := sandboxRequest(id, a, p)
+	req.Sandboxes = b.cfg.Sandboxes != nil
 	req.Principal = r.share()
 	req.Queued, req.Progress = r.Turn().Pass, p.At
 	var inputs []sandbox.Input

@@ -97,8 +97,9 @@ func stateOf(box *sandboxes.Call, r sandbox.Result) *output.Sandbox {
 	}
 	s := &output.Sandbox{
 		ID: box.ID(), Call: r.Kept.Calls, State: r.Kept.State, New: box.Fresh, Reason: r.Kept.Reason,
-		NoWayBack: r.Kept.NoWayBack, Before: box.Before, Shared: box.Shared, Woken: box.Woken,
+		NoWayBack: r.Kept.NoWayBack, Before: box.Before, Ended: box.Ended, Shared: box.Shared, Woken: box.Woken,
 	}
+	s.Silent, s.Running = r.Status == sandbox.StatusOK && s.Reason != "", box.Running()
 	if box.Woken {
 		s.Missing = text.Safe(box.Missing())
 	}

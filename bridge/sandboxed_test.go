@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -39,9 +40,11 @@ func TestLastLine(t *testing.T) {
 	}{
 		{"count", "2\n[sandbox ID, call 2]", false},
 		{"bad", "status: timeout — The code was stopped.\n[to allow more time, give a longer timeout: up to 120 s]\n" +
-			"[sandbox ID: variables as before this call; files as the code left them; threads of earlier calls are gone]",
-			true},
-		{"large", "3\n[sandbox ID, call 4; no way back from here: variables take 230 of 512 MiB]", false},
+			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of earlier " +
+			"calls are gone]", true},
+		{"silent", "(no output)\n[sandbox ID: variables as before this call: the code has ended its process; files as the code left " +
+			"them; threads and processes of earlier calls are gone]", false},
+		{"large", "3\n[sandbox ID, call 5; no way back from here: variables take 230 of 512 MiB]", false},
 		{"die", "status: memory_limit\n[sandbox ID has ended: it ran out of memory; start again with \"new\"]", true},
 		{"count", "status: validation_error — sandbox \"ID\" has ended: it ran out of memory. Nothing was run. Pass sandbox " +
 			"\"new\" and define again what you need; you have no live sandboxes", true},
@@ -51,11 +54,24 @@ func TestLastLine(t *testing.T) {
 			t.Errorf("%s: got (error %v)\n%s\nwant (error %v)\n%s", tc.code, r.IsError, got, tc.failed, tc.want)
 		}
 	}
-	if runs := g.at(0).runs; runs != 5 {
+	if runs := g.at(0).runs; runs != 6 {
 		t.Errorf("%d runs: an ended sandbox has run code", runs)
 	}
 	if r := p.call(`{"code":"print(1)"}`); r.Content[0].Text != "print(1)" {
 		t.Errorf("a call without a sandbox: %s", r.Content[0].Text)
+	}
+}
+
+// TestNinth: the result that begins one too many says which one has ended for it.
+func TestNinth(t *testing.T) {
+	b, _ := keeping(t, nil)
+	p := connect(t, b)
+	oldest := p.begin()
+	for range sandboxes.PerOwner - 1 {
+		p.begin()
+	}
+	if got := p.call(in("new", "count")).Content[0].Text; !strings.HasSuffix(got, ": new; "+oldest+" has ended for it]") {
+		t.Errorf("the ninth: %s", got)
 	}
 }
 

@@ -102,7 +102,7 @@ func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.R
 		}
 		res, afterwards := b.inside(ctx, t.Tool, t.Arguments, request{}, userClient, sandboxtools.Caller{
 			Owner: owner, Output: b.kept.Of(Local), Wait: func(context.Context) error { return nil }, Pass: func() {},
-			Progress: func(string) {}, MostRead: sandbox.MaxReadFile,
+			Progress: func(string) {}, MostRead: sandbox.MaxReadFile, User: true,
 			Printed: func(c sandbox.Chunk) { _ = rpc.Notify(ctx, UserPrinted, c) },
 		})
 		r.Afterwards(afterwards)

@@ -81,7 +81,8 @@ func TestUser(t *testing.T) {
 		Arguments: json.RawMessage(`{"sandbox_id":"` + id + `"}`)}); err != nil {
 		t.Error(err)
 	}
-	if r := first.call(in(id, "count")); !strings.Contains(r.Content[0].Text, "has ended") {
+	if r := first.call(in(id, "count")); !strings.Contains(r.Content[0].Text,
+		"has ended: the user has ended it by mcp-bridge sandbox kill") {
 		t.Errorf("after its end by the user: %s", r.Content[0].Text)
 	}
 	recorded := 0

@@ -162,6 +162,9 @@ type Options struct {
 	// Running lets the processes of a sandbox run on between runs.
 	Running bool `json:"running,omitempty"`
 
+	// Sandboxes says that there is run_python's argument sandbox: for hints.
+	Sandboxes bool `json:"sandboxes,omitempty"`
+
 	// Servers are all names that the code may ask for, each with its alias, whether or not its
 	// tools are known yet.
 	Discovered []Discovered `json:"discovered,omitempty"`

@@ -203,7 +203,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 	f.mu.Unlock()
 	defer f.set(func() { delete(f.idle, id) })
 	fmt.Fprintln(std.Stdout, ready)
-	code, hung, pinged, running, cancelled := false, false, false, "", ""
+	code, hung, pinged, leaves, running, cancelled := false, false, false, false, "", ""
 	silent := time.NewTimer(entrypoint.Silence)
 	defer silent.Stop()
 	if f.strict && spec.MaxAge > time.Hour {
@@ -251,6 +251,9 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		case frame.Type == entrypoint.TypeExecute && frame.ID == cancelled:
 			fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"wait":{"killed":"cancel"},"sandbox":{"state":"kept"}}`+"\n",
 				frame.ID)
+		case frame.Type == entrypoint.TypePing && leaves:
+			fmt.Fprintln(std.Stderr, "mcp-bridge guest: it has had enough")
+			return
 		case frame.Type == entrypoint.TypePing:
 			pinged = true
 			if !sleep(ctx, answers) {
@@ -272,6 +275,7 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			delete(f.idle, id)
 			running, f.ran[id] = frame.ID, true
 			length, tag, _ := strings.Cut(frame.Code, " ")
+			leaves = tag == "leaves" // at the next ping
 			if code {
 				f.reused++
 			}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,6 +71,9 @@ type Kept struct {
 	over context.CancelCauseFunc
 	once sync.Once
 }
+
+// Closed is the reason of a Kept that Close has ended.
+const Closed = "it was closed"
 
 // EndedError is why a Kept takes no more calls.
 type EndedError struct{ Reason string }
@@ -220,7 +224,7 @@ func (k *Kept) fail() {
 	case g.exit.OOMKilled:
 		why = "its container ran out of memory"
 	case g.stderr.String() != "":
-		why = g.stderr.String()
+		why = strings.TrimPrefix(g.stderr.String(), "mcp-bridge guest: ")
 	}
 	k.end(why)
 }
@@ -249,6 +253,6 @@ func (k *Kept) Done() <-chan struct{} { return k.life.Done() }
 
 // Close ends the guest, and a call under way in it.
 func (k *Kept) Close() error {
-	k.end("it was closed")
+	k.end(Closed)
 	return nil
 }

@@ -203,3 +203,15 @@ func TestKeptNotStarted(t *testing.T) {
 			fine(t, keep(t, s), "1s")
 		})
 }
+
+// TestKeptLeaves: a guest that ends between calls has its own last words as the reason.
+func TestKeptLeaves(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, _ *fleet) {
+		k := keep(t, s)
+		fine(t, k, "1s leaves")
+		<-k.Done()
+		if why, _ := k.Ended(); why != "it has had enough" {
+			t.Errorf("it has ended: %q", why)
+		}
+	})
+}

@@ -68,6 +68,8 @@ type Request struct {
 	// Discovered are all configured servers by name, whether or not this run may call them.
 	Discovered []entrypoint.Discovered
 
+	Sandboxes bool // a Kept could run it; for what the code is told of a name that isn't there
+
 	// Environment has the packages of the code; nil for those of the configured image alone.
 	Environment *Environment
 

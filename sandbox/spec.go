@@ -85,7 +85,7 @@ func (s *Sandbox) options(r Request, f runtime.Facts) entrypoint.Options {
 	o.MaxLogLines = math.MaxInt32 // output is cut by bytes, by the host
 	o.MaxLogChars = int(s.cfg.OutputLimit)
 	o.MaxArtifactBytes = s.cfg.ArtifactLimit
-	o.Discovered = r.Discovered
+	o.Discovered, o.Sandboxes = r.Discovered, r.Sandboxes
 	return o
 }
 

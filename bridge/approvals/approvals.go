@@ -18,6 +18,7 @@ package approvals
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,7 +101,7 @@ func (a *Approvals) catchUp() {
 		if err := a.Writable(); err != nil {
 			a.why = "the record of approved servers can't be written"
 			a.cfg.Log.Warn("all servers are held", "err", err)
-		} else {
+		} else if !slices.Equal(a.dead, heard.dead) {
 			a.cfg.Log.Warn("all servers are held until you approve them: " + a.why)
 		}
 		a.state.learn(state{Served: spans{{Until: time.Now()}}})

@@ -144,6 +144,7 @@ func (a *Approvals) answer(conn net.Conn) {
 type peers struct {
 	record string
 	places []string
+	waited sync.Map     // directories of dead bridges whose watchdogs had their time
 	own    atomic.Value // the directory of this process's door, a string, once there is one
 }
 
@@ -189,11 +190,21 @@ type answers struct {
 	dead    []string // directories of those that have died, whose watchdogs haven't written the record yet
 }
 
-// join asks what is known. Where no bridge answers and one has died, it waits for its watchdog.
+// join asks what is known. Where no bridge answers and one has died, it waits for its watchdog, once.
 func (p *peers) join() answers {
 	for deadline := time.Now().Add(deadWait); ; time.Sleep(deadPoll) {
 		heard := p.send(message{})
-		if len(heard.replies) > 0 || heard.silent || len(heard.dead) == 0 || time.Now().After(deadline) ||
+		fresh := slices.DeleteFunc(slices.Clone(heard.dead), func(dir string) bool {
+			_, waited := p.waited.Load(dir)
+			return waited
+		})
+		over := time.Now().After(deadline)
+		if over {
+			for _, dir := range fresh {
+				p.waited.Store(dir, true)
+			}
+		}
+		if len(heard.replies) > 0 || heard.silent || len(fresh) == 0 || over ||
 			writable(p.record) != nil { // nor can the watchdog write it
 			return heard
 		}

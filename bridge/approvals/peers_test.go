@@ -229,6 +229,25 @@ func TestKilledPeer(t *testing.T) {
 	}
 }
 
+// TestDeadIsWaitedForOnce: a start asks more than once what is known, and waits for the watchdog of
+// a bridge that was killed with it the first time.
+func TestDeadIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.serve()
+	a.door.close(false) // it is killed
+	p := &peers{record: w.cfg.Record, places: w.cfg.Sockets}
+	synctest.Test(t, func(t *testing.T) {
+		for i, least := range []time.Duration{deadWait, 0} {
+			began := time.Now()
+			heard := p.join()
+			if took := time.Since(began); len(heard.dead) != 1 || took < least || i == 1 && took > 0 {
+				t.Errorf("the %d. took %v: %+v", i+1, took, heard)
+			}
+		}
+	})
+}
+
 // TestRecordCantBeWritten: where a bridge can't write the record at its end, the next one doesn't
 // believe what code has left there.
 func TestRecordCantBeWritten(t *testing.T) {

@@ -17,12 +17,15 @@ type Sandbox struct {
 
 	// NoWayBack says why a bad call would end it; empty where the variables of before would be kept.
 	NoWayBack string `json:"noWayBack,omitempty"`
+	Ended     string `json:"ended,omitempty"`  // which one has ended to make room for this one
 	Before    string `json:"before,omitempty"` // why this sandbox replaces another one
 
 	// Missing says which files of one that was woken aren't back; empty for none.
 	Missing string `json:"missing,omitempty"`
 
-	Shared bool `json:"-"` // calls that name none have another one when it has ended
+	Silent  bool `json:"-"` // nothing else in the result says the Reason
+	Running bool `json:"-"` // its processes run on between calls
+	Shared  bool `json:"-"` // calls that name none have another one when it has ended
 }
 
 // Back says what a sandbox that was woken has, and what it has not.
@@ -32,6 +35,14 @@ func Back(missing string) string {
 		said += "; " + missing
 	}
 	return said
+}
+
+// Gone says what a sandbox hasn't any more whose last call was taken back.
+func Gone(running bool) string {
+	if running {
+		return "threads of earlier calls are gone"
+	}
+	return "threads and processes of earlier calls are gone"
 }
 
 // line tells a model of it.
@@ -45,8 +56,11 @@ func (s *Sandbox) line() string {
 		}
 		return fmt.Sprintf("sandbox %s has ended: %s; %s", s.ID, s.Reason, next)
 	case s.State == sandbox.StateBefore:
-		line = fmt.Sprintf("sandbox %s: variables as before this call; files as the code left them; "+
-			"threads of earlier calls are gone", s.ID)
+		line = fmt.Sprintf("sandbox %s: variables as before this call", s.ID)
+		if s.Silent {
+			line += ": " + s.Reason
+		}
+		line += "; files as the code left them; " + Gone(s.Running)
 	case s.Woken:
 		line = fmt.Sprintf("sandbox %s: %s", s.ID, Back(s.Missing))
 	case s.New:
@@ -56,6 +70,9 @@ func (s *Sandbox) line() string {
 	}
 	if s.Woken && s.State == sandbox.StateBefore {
 		line += "; " + Back(s.Missing)
+	}
+	if s.Ended != "" {
+		line += "; " + s.Ended + " has ended for it"
 	}
 	if s.NoWayBack != "" {
 		line += "; no way back from here: " + s.NoWayBack

@@ -3,6 +3,7 @@ package sandboxes
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -18,11 +19,19 @@ type Call struct {
 	Fresh  bool          // it has made the guest
 	Shared bool          // it is of those that name no sandbox
 	Woken  bool          // it has made the guest from what was saved, or is the first run since
+	Ended  string        // the id of the sandbox that has ended for this new one; empty for none
 	Before string        // what became of the sandbox that this one replaces; empty for none
 }
 
 // ID returns the id of the sandbox.
 func (c *Call) ID() string { return c.record.id }
+
+// Running reports whether the sandbox's processes run on between calls.
+func (c *Call) Running() bool {
+	c.record.registry.mu.Lock()
+	defer c.record.registry.mu.Unlock()
+	return c.record.settings.Running
+}
 
 // Environment returns the environment of the sandbox. It is settled once there is a guest, or one
 // was saved, which made reports.
@@ -80,7 +89,7 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 	case !lives:
 		return nil, c.gone()
 	}
-	c.Fresh, c.Woken = claim == nil, claim != nil
+	c.Fresh, c.Woken, c.Ended = claim == nil, claim != nil, b.evicted
 	return g, nil
 }
 
@@ -117,8 +126,16 @@ func (c *Call) Run(ctx context.Context, req sandbox.Request, h sandbox.Host) (sa
 	c.Woken, b.untold = b.untold, false
 	b.calls = max(b.calls, res.Kept.Calls) // the run may have been cancelled before it began
 	res.Kept.Calls = b.calls
+	b.used = time.Now()
+	if r.life.Err() != nil && !r.Hibernates() {
+		b.end(bridgeEnded, removed)
+	} else if at, reason, f := b.due(); !at.After(b.used) {
+		b.end(reason, f) // as Leave would, when the result has been told
+	}
 	if b.over { // also where someone else has ended it
-		res.Kept = &sandbox.KeptState{State: sandbox.StateLost, Reason: r.tombs[b.id].reason, Calls: b.calls}
+		reason := r.tombs[b.id].reason
+		res.Message = strings.Replace(res.Message, sandbox.Closed, reason, 1)
+		res.Kept = &sandbox.KeptState{State: sandbox.StateLost, Reason: reason, Calls: b.calls}
 	}
 	return res, nil
 }

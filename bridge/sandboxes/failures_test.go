@@ -216,3 +216,19 @@ func TestSessionsOfAnOwner(t *testing.T) {
 		h.EndShared("3")
 	})
 }
+
+// TestOneSandbox: errors of a bridge that keeps one are sentences.
+func TestOneSandbox(t *testing.T) {
+	for _, tc := range []struct {
+		err  FullError
+		want string
+	}{
+		{FullError{Most: 1}, "there is 1 sandbox of other callers, which is the limit"},
+		{FullError{Most: 3}, "there are 3 sandboxes of other callers, which is the limit"},
+		{FullError{Own: 1, Most: 1}, "there is 1 sandbox, which is the limit, and calls are under way in yours"},
+	} {
+		if got := tc.err.Error(); got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+}

@@ -249,10 +249,18 @@ func (e *FullError) Error() string {
 		return fmt.Sprintf("you have %s, which is the limit, and calls are under way in all of them",
 			plural(e.Own, "sandbox"))
 	case e.Own > 0:
-		return fmt.Sprintf("there are %s, which is the limit, and calls are under way in yours",
+		return fmt.Sprintf("there %s %s, which is the limit, and calls are under way in yours", are(e.Most),
 			plural(e.Most, "sandbox"))
 	}
-	return fmt.Sprintf("there are %s of other callers, which is the limit", plural(e.Most, "sandbox"))
+	return fmt.Sprintf("there %s %s of other callers, which is the limit", are(e.Most), plural(e.Most, "sandbox"))
+}
+
+// are returns the verb for a number of things.
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // plural returns a number of things.

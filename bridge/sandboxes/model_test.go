@@ -146,7 +146,10 @@ func (m *model) made(b *modelBox) bool {
 	}
 	why, own := m.full(b.owner), m.live(b.owner)
 	if why != "" {
-		at := slices.IndexFunc(own, func(b *modelBox) bool { return !b.busy() })
+		at := slices.IndexFunc(own, func(b *modelBox) bool { return !b.busy() && !b.paused })
+		if at < 0 {
+			at = slices.IndexFunc(own, func(b *modelBox) bool { return !b.busy() })
+		}
 		if at < 0 {
 			return false
 		}

@@ -363,6 +363,12 @@ func (p *pair) ends(b *modelBox, o outcome) {
 		if lost != nil {
 			want = lost.State
 		}
+		if b.running, b.used = nil, time.Now(); !b.ended {
+			if b.due(); b.ended {
+				want = sandbox.StateLost
+				p.seen["due as it ended"]++
+			}
+		}
 		p.seen[string(want)]++
 		if got.err != nil || got.res.Kept.State != want || got.res.Kept.Calls != b.calls {
 			p.t.Fatalf("a call that is %s, the %d.: %+v, %v", want, b.calls, got.res.Kept, got.err)

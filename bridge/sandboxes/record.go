@@ -27,8 +27,9 @@ type record struct {
 
 	busy     bool // a call is under way
 	waiting  []*waiter
-	over     bool // it has ended
-	replaces bool // another one ends when it has a guest, which may have to be found still
+	over     bool   // it has ended
+	evicted  string // the id of what has ended for it; empty for none
+	replaces bool   // another one ends when it has a guest, which may have to be found still
 	expires  *time.Timer
 
 	paused bool

@@ -76,8 +76,11 @@ type Registry struct {
 
 	moving map[string]chan struct{} // by id of what is being saved or woken; closed when that is done
 	saving context.Context          // ends when nothing is saved any more
+	life   context.Context          // ends when Close is about to be called
 	stop   context.CancelFunc
 }
+
+const bridgeEnded = "the bridge has ended"
 
 // tombstone is what is known of a sandbox that has ended.
 type tombstone struct {
@@ -90,7 +93,18 @@ func New(cfg Config) *Registry {
 	r := &Registry{cfg: cfg, ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
 		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{}}
 	r.saving, r.stop = context.WithCancel(context.Background())
+	r.life = r.saving
 	return r
+}
+
+// EndsWith has calls say that their sandboxes end, once ctx has ended: Close follows then. A nil
+// Registry has none.
+func (r *Registry) EndsWith(ctx context.Context) {
+	if r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.life = ctx
+	}
 }
 
 // Limits returns those of a sandbox without an environment.
@@ -102,7 +116,7 @@ func (r *Registry) Close() {
 	r.mu.Lock()
 	r.closed = true
 	for _, b := range r.live {
-		b.end("the bridge has ended", saved)
+		b.end(bridgeEnded, saved)
 	}
 	r.mu.Unlock()
 	late := time.AfterFunc(SaveAtEnd, r.stop)
@@ -125,7 +139,8 @@ type Settings struct {
 
 // Begin reserves a place for a sandbox and returns the first Call in it, which makes the guest. If
 // the caller has as many as it may have, or all callers together have, the one of this caller that
-// was not used for the longest time ends once there is the guest. The error is a *FullError, which
+// was not used for the longest time ends once there is the guest, a paused one only where all are
+// paused that aren't in use. The error is a *FullError, which
 // the Call's methods may also return, where all others have come into use meanwhile.
 func (r *Registry) Begin(owner string, s Settings) (*Call, error) {
 	r.mu.Lock()
@@ -185,9 +200,9 @@ func (r *Registry) crowded(owner string) (own int, bound string) {
 	}
 	switch {
 	case own >= PerOwner:
-		bound = plural(PerOwner, "sandbox") + " of a caller"
+		bound = plural(PerOwner, "sandbox") + " of a caller are"
 	case all >= r.cfg.Most:
-		bound = plural(r.cfg.Most, "sandbox") + " in all"
+		bound = plural(r.cfg.Most, "sandbox") + " in all " + are(r.cfg.Most)
 	}
 	return own, bound
 }
@@ -199,11 +214,16 @@ func (r *Registry) replace(b *record) error {
 	if bound == "" {
 		return nil
 	}
+	var ends *record
 	for _, other := range r.of(b.owner) {
-		if !other.busy {
-			other.end("another one was begun, and no more than "+bound+" are kept", saved)
-			return nil
+		if !other.busy && (ends == nil || ends.paused && !other.paused) {
+			ends = other
 		}
+	}
+	if ends != nil {
+		ends.end("another one was begun, and no more than "+bound+" kept", saved)
+		b.evicted = ends.id
+		return nil
 	}
 	b.replaces = true
 	return &FullError{Own: own, Most: r.cfg.Most}

@@ -329,7 +329,7 @@ func TestEndWhileRunning(t *testing.T) {
 		h.run = func(_ context.Context, r sandbox.Request) (sandbox.Result, error) {
 			if r.ID == "long" {
 				<-h.made[0].done
-				return sandbox.Result{Status: sandbox.StatusEngine,
+				return sandbox.Result{Status: sandbox.StatusEngine, Message: "It was ended: " + sandbox.Closed + ".",
 					Kept: &sandbox.KeptState{State: sandbox.StateLost, Reason: "closed"}}, nil
 			}
 			return sandbox.Result{}, nil
@@ -348,16 +348,77 @@ func TestEndWhileRunning(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				results <- fmt.Sprint(res.Kept.State, ": ", res.Kept.Reason)
+				results <- fmt.Sprint(res.Kept.State, ": ", res.Kept.Reason, "; ", res.Message)
 			}()
 			synctest.Wait()
 		}
 		h.End("a", id, "you have ended it")
 		synctest.Wait()
 		got := []string{<-results, <-results}
-		for _, want := range []string{"lost: you have ended it", `sandbox "` + id + `" has ended: you have ended it`} {
+		for _, want := range []string{"lost: you have ended it; It was ended: you have ended it.",
+			`sandbox "` + id + `" has ended: you have ended it`} {
 			if got[0] != want && got[1] != want {
 				t.Errorf("got %q, want one to be %q", got, want)
+			}
+		}
+	})
+}
+
+// TestEndsWithItsCall: the result of a call that ends with the bridge, or passes the sandbox's age,
+// says that the sandbox has ended.
+func TestEndsWithItsCall(t *testing.T) {
+	for want, during := range map[string]func(stop func()){
+		"the bridge has ended":              func(stop func()) { stop() },
+		"it was 8 h old, which is the most": func(func()) { time.Sleep(9 * time.Hour) },
+		"":                                  func(func()) { time.Sleep(time.Hour) }, // which isn't idle time
+	} {
+		t.Run(want, func(t *testing.T) {
+			within(t, func(t *testing.T, h *house) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				h.EndsWith(ctx)
+				id := h.begin("a")
+				h.made[0].run = func(context.Context, sandbox.Request) (sandbox.Result, error) {
+					during(stop)
+					return sandbox.Result{}, nil
+				}
+				res, err := h.call("a", id)
+				if err != nil || res.Kept.Reason != want || (want != "") != (res.Kept.State == sandbox.StateLost) {
+					t.Errorf("got %+v, %v", res.Kept, err)
+				}
+			})
+		})
+	}
+}
+
+// TestEvicted: the call that begins one too many has the id of what has ended for it, which is no
+// paused one as long as there is another.
+func TestEvicted(t *testing.T) {
+	within(t, func(t *testing.T, h *house) {
+		var own []string
+		for range PerOwner {
+			own = append(own, h.begin("a"))
+			time.Sleep(time.Second)
+		}
+		for _, id := range own[:PerOwner-1] {
+			if _, err := h.Pause("a", id); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, want := range []string{own[PerOwner-1], own[0]} {
+			c, err := h.Begin("a", Settings{})
+			if err == nil {
+				_, err = c.Run(t.Context(), sandbox.Request{}, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Leave()
+			if c.Ended != want {
+				t.Errorf("%q has ended for it, want %q", c.Ended, want)
+			}
+			if _, err := h.Pause("a", c.ID()); err != nil {
+				t.Error(err)
 			}
 		}
 	})

@@ -1,9 +1,9 @@
 package sandboxtools
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
@@ -24,8 +24,8 @@ const (
 	codeUnavailable = "unavailable"
 )
 
-// told returns what the caller reads of an error, with one next step, and its code.
-func told(ctx context.Context, err error) (said, code string) {
+// told returns what the caller of a tool reads of an error, with one next step, and its code.
+func (c *call) told(name string, err error) (said, code string) {
 	var gone *sandboxes.GoneError
 	var file *sandbox.FileError
 	switch {
@@ -35,7 +35,7 @@ func told(ctx context.Context, err error) (said, code string) {
 		return fmt.Sprintf("Not found: %v. Use sandbox_list to see ids or sandbox_create for a new one; %s", gone,
 			gone.Others()), codeNotFound
 	case errors.As(err, &file):
-		return fileTold(file)
+		return c.fileTold(name, file)
 	case errors.Is(err, sandbox.ErrNoUndo):
 		return err.Error() + ": there was none since, or no way back was kept. Set the variables by run_python",
 			codeConflict
@@ -49,14 +49,14 @@ func told(ctx context.Context, err error) (said, code string) {
 		return err.Error() + ". Retry after a short backoff", codeBusy
 	case errors.As(err, new(*sandboxes.FullError)):
 		return "Sandbox quota reached: " + err.Error() + ". Kill one by sandbox_kill, or retry later", codeQuota
-	case ctx.Err() != nil:
+	case c.ctx.Err() != nil:
 		return "the call was cancelled", codeCancelled
 	}
 	return text.Hinted(err), codeUnavailable
 }
 
 // fileTold does that for an operation on a file.
-func fileTold(e *sandbox.FileError) (said, code string) {
+func (c *call) fileTold(tool string, e *sandbox.FileError) (said, code string) {
 	next := map[string]string{
 		"not_found":       "Use sandbox_files_list to see what is there",
 		"not_a_file":      "Use sandbox_files_list for a directory",
@@ -66,5 +66,13 @@ func fileTold(e *sandbox.FileError) (said, code string) {
 		"denied": "Use a path below /workspace or /tmp",
 		"failed": "It may be safe to retry",
 	}[e.Code]
-	return text.Safe(e.Error()) + ". " + next, e.Code
+	switch {
+	case c.caller.User && (e.Code == "not_found" || e.Code == "not_a_file"):
+		next = "mcp-bridge sandbox shell " + c.report.Sandbox + " shows with ls what is there"
+	case c.caller.User && e.Code == "too_large":
+		next = "Take a part of it, by split in mcp-bridge sandbox shell " + c.report.Sandbox
+	case tool == "sandbox_files_download_dir" && e.Code == "too_large":
+		next = "Use it for a directory below, or sandbox_files_read for single files"
+	}
+	return strings.TrimSuffix(text.Safe(e.Error()), ".") + ". " + next, e.Code
 }

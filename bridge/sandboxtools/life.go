@@ -5,6 +5,7 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -56,7 +57,8 @@ func lifeTools() []tool {
 			hints(true, false, true), (*call).info},
 		{"sandbox_undo", "Undo a run", "Give the variables of a sandbox the values of before the last run of " +
 			"run_python. Files stay.",
-			[]field{id}, []field{{"id", "string", "", true}, {"state", "string", "", true}},
+			[]field{id}, []field{{"id", "string", "", true}, {"state", "string", "", true},
+				{"message", "string", "", false}},
 			hints(false, true, false), (*call).undo},
 		{"sandbox_pause", "Pause a sandbox", "Pause a sandbox: it doesn't end for want of use; all is kept.",
 			[]field{id}, state, hints(false, false, true), (*call).pause},
@@ -125,7 +127,11 @@ func (c *call) create() (any, error) {
 		return nil, err
 	}
 	c.report.Sandbox = box.ID()
-	return listedOf(sandboxes.Info{ID: box.ID(), Settings: s}), nil
+	created := struct {
+		listed
+		Ended string `json:"ended,omitempty"` // to make room for it
+	}{listedOf(sandboxes.Info{ID: box.ID(), Settings: s}), box.Ended}
+	return created, nil
 }
 
 // pass lets the next call go on once it is this one's turn.
@@ -215,7 +221,12 @@ func (c *call) undo() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"id": c.report.Sandbox, "state": state.State}, nil
+	done := map[string]any{"id": c.report.Sandbox, "state": state.State}
+	if state.State == sandbox.StateBefore {
+		i, err := c.cfg.Registry.Info(c.caller.Owner, c.report.Sandbox)
+		done["message"] = output.Gone(err == nil && i.Settings.Running)
+	}
+	return done, nil
 }
 
 func (c *call) pause() (any, error) {
@@ -250,6 +261,10 @@ func (c *call) kill() (any, error) {
 	if c.wrong != nil {
 		return nil, c.wrong
 	}
-	c.cfg.Registry.End(c.caller.Owner, id, "you have ended it by sandbox_kill")
+	by := "it was ended by sandbox_kill" // over HTTP also in another session
+	if c.caller.User {
+		by = "the user has ended it by mcp-bridge sandbox kill"
+	}
+	c.cfg.Registry.End(c.caller.Owner, id, by)
 	return map[string]any{"id": id, "deleted": true}, nil
 }

@@ -52,7 +52,8 @@ type Tools struct{ cfg Config }
 // New returns Tools.
 func New(cfg Config) *Tools { return &Tools{cfg} }
 
-// Caller is who calls a tool, and what hears of the call. All fields but MostRead are required.
+// Caller is who calls a tool, and what hears of the call. All fields but
+// MostRead and User are required.
 type Caller struct {
 	ID    string // of the call, for read_output
 	Owner string // of the sandboxes
@@ -67,6 +68,7 @@ type Caller struct {
 	Printed  func(sandbox.Chunk)
 
 	MostRead int64 // bytes of a file that is read; 0 for the usual bound
+	User     bool  // it is the bridge's own user, at the command line
 }
 
 // Report is what is recorded of a call.
@@ -152,7 +154,7 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by C
 	case failed:
 		result, c.report.Code = half.result, codeStopped
 	case err != nil:
-		said, code := told(c.ctx, err)
+		said, code := c.told(name, err)
 		c.report.Code = code
 		c.report.Bytes = len(said)
 		return mcp.NewToolResultError(said), c.report

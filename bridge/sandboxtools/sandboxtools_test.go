@@ -78,7 +78,7 @@ func TestResults(t *testing.T) {
 		{"sandbox_update", `{"sandbox_id":"ID","metadata":{}}`, `{"id":"ID"}`},
 		{"sandbox_pause", `{"sandbox_id":"ID"}`, `{"id":"ID","status":"paused"}`},
 		{"sandbox_resume", `{"sandbox_id":"ID"}`, `{"id":"ID","status":"active"}`},
-		{"sandbox_undo", `{"sandbox_id":"ID"}`, `{"id":"ID","state":"before"}`},
+		{"sandbox_undo", `{"sandbox_id":"ID"}`, `{"id":"ID","message":"threads and processes of earlier calls are gone","state":"before"}`},
 		{"sandbox_kill", `{"sandbox_id":"ID"}`, `{"deleted":true,"id":"ID"}`},
 		{"sandbox_kill", `{"sandbox_id":"gone"}`, `{"deleted":true,"id":"gone"}`},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`,
@@ -292,6 +292,9 @@ func TestErrors(t *testing.T) {
 		{"sandbox_files_list", `{"sandbox_id":"ID","path":"/x"}`, file("not_a_directory"), "sandbox_files_read for a file"},
 		{"sandbox_files_write", `{"sandbox_id":"ID","path":"/x","content":"y"}`, file("denied"), "below /workspace or /tmp"},
 		{"sandbox_files_download_dir", `{"sandbox_id":"ID","path":"/x"}`, file("failed"), "safe to retry"},
+		{"sandbox_files_download_dir", `{"sandbox_id":"ID","path":"/x"}`, file("too_large"), "Use it for a directory below"},
+		{"sandbox_files_read", `{"sandbox_id":"ID","path":"/x"}`,
+			&sandbox.FileError{Path: "/x", Err: "It was stopped.", Code: "failed"}, "/x: It was stopped. It may be safe"},
 		{"sandbox_files_read", `{"sandbox_id":"ID","path":"binary"}`, nil, `pass encoding "base64"`},
 		{"sandbox_files_read", `{"sandbox_id":"ID","path":"large"}`, nil, "too large"},
 		{"sandbox_files_read", `{"sandbox_id":"ID","path":"x","encoding":"latin1"}`, nil, `must be "text" or "base64"`},
@@ -357,7 +360,9 @@ func TestForeign(t *testing.T) {
 func TestQuota(t *testing.T) {
 	b := newBox(t)
 	for i := range 9 {
-		b.call("sandbox_create", fmt.Sprintf(`{"name":"n%d"}`, i))
+		if got := b.call("sandbox_create", fmt.Sprintf(`{"name":"n%d"}`, i)); strings.Contains(got, `"ended"`) != (i == 8) {
+			t.Errorf("the %d.: %s", i+1, got)
+		}
 	}
 	list := b.registry.List("me")
 	if len(list) != 8 || slices.ContainsFunc(list, func(i sandboxes.Info) bool { return i.Settings.Name == "n0" }) {

@@ -186,6 +186,8 @@ func TestVariables(t *testing.T) {
 		"RUNTIME_IDLE_TIMEOUT=1000000001": `MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT="1000000001": ` + duration,
 		"QUEUE_TIMEOUT=NaN":               `MCP_BRIDGE_QUEUE_TIMEOUT="NaN": ` + duration,
 		"UPSTREAM_START_TIMEOUT=1m30s":    "",
+		"SANDBOX_MAX_AGE=60":              "", // below the time without a call
+		"SANDBOX_MAX_AGE=0":               "MCP_BRIDGE_SANDBOX_MAX_AGE must be positive",
 		"UPSTREAM_START_TIMEOUT=1.5":      "",
 		"OUTPUT_MODE=compact":             "",
 		"OUTPUT_MODE=toon": "MCP_BRIDGE_OUTPUT_MODE=toon: results aren't written as TOON; use text, " +

@@ -44,8 +44,8 @@ func sandboxCmd(a *app) *cobra.Command {
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	shell := &cobra.Command{
 		Use: "shell ID", Short: "Run shell commands in a sandbox, one for each line of standard input",
-		Long: "Run shell commands in a sandbox, one for each line of standard input. The directory that cd\n" +
-			"chooses is kept from line to line; variables of the shell are not.",
+		Long: "Run shell commands in a sandbox, one for each line of standard input, up to exit or its end.\n" +
+			"The directory that cd chooses is kept from line to line; variables of the shell are not.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxShell(cmd.Context(), args[0]) },
 	}
@@ -201,8 +201,8 @@ func (a *app) sandboxShell(ctx context.Context, id string) error {
 		lines := bufio.NewScanner(a.stdin)
 		for a.prompt(id, dir); lines.Scan(); a.prompt(id, dir) {
 			line := strings.TrimSpace(lines.Text())
-			if line == "exit" {
-				break
+			if with, is := exits(line, code); is {
+				return exitWith(with)
 			}
 			if line == "" {
 				continue
@@ -226,6 +226,19 @@ func (a *app) sandboxShell(ctx context.Context, id string) error {
 		}
 		return exitWith(code)
 	})
+}
+
+// exits reports whether a line is exit, and with which code: its own, or that of the line before.
+func exits(line string, last int) (code int, is bool) {
+	words := strings.Fields(line)
+	if len(words) == 0 || words[0] != "exit" || len(words) > 2 {
+		return 0, false
+	}
+	if len(words) == 2 {
+		n, err := strconv.ParseUint(words[1], 10, 8)
+		return int(n), err == nil
+	}
+	return last, true
 }
 
 func exitWith(code int) error {
@@ -335,8 +348,9 @@ func copyIn(call sandboxCall, from, inside string) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasSuffix(inside, "/") {
-		inside += filepath.Base(from)
+	_, err = call("sandbox_files_list", map[string]any{"path": inside}, &struct{}{})
+	if err == nil || strings.HasSuffix(inside, "/") { // it is a directory, or is to be one
+		inside = strings.TrimSuffix(inside, "/") + "/" + filepath.Base(from)
 	}
 	_, err = call("sandbox_files_write", map[string]any{"path": inside, "encoding": "base64",
 		"content": base64.StdEncoding.EncodeToString(data)}, &struct{}{})

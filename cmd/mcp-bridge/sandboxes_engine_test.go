@@ -107,7 +107,7 @@ func TestSandboxOnEngine(t *testing.T) {
 		t.Errorf("a command beyond its time: %v", slow)
 	}
 	c.tool("sandbox_kill", of(map[string]any{}))
-	if got := c.python("print(1)", in); !got.IsError || !strings.Contains(got.Text, "you have ended it by sandbox_kill") {
+	if got := c.python("print(1)", in); !got.IsError || !strings.Contains(got.Text, "it was ended by sandbox_kill") {
 		t.Error(got.Text)
 	}
 }
@@ -148,8 +148,8 @@ func TestStateOnEngine(t *testing.T) {
 	c := serve(t, command(t, nil))
 	id := c.begin("x = [1]")
 	in := map[string]any{"sandbox": id, "timeout": 1}
-	before := "[sandbox " + id + ": variables as before this call; files as the code left them; threads of earlier " +
-		"calls are gone]"
+	before := "[sandbox " + id + ": variables as before this call; files as the code left them; threads and processes " +
+		"of earlier calls are gone]"
 	for _, step := range []struct{ code, want string }{
 		{"x.append(2); raise ValueError('no')", "ValueError: no\n[sandbox " + id + ", call 2]"},
 		{"print(x)", "[1, 2]\n[sandbox " + id + ", call 3]"},
@@ -261,7 +261,7 @@ console.log(printed);
 console.log(state === "[sandbox " + sandbox_id + ", call 2]" ? "kept" : state);
 await call("sandbox_kill", { sandbox_id });
 const gone = await call("run_python", { code: "print(1)", sandbox: sandbox_id });
-console.log(gone.isError && gone.content[0].text.includes("you have ended it") ? "lost" : gone.content[0].text);
+console.log(gone.isError && gone.content[0].text.includes("was ended by") ? "lost" : gone.content[0].text);
 await client.close();
 `
 
@@ -304,8 +304,23 @@ func TestSandboxCommands(t *testing.T) {
 		code != 1 {
 		t.Errorf("the shell printed %q and %q, and ended with %d", out, log, code)
 	}
+	for lines, want := range map[string]int{"false\nexit\necho no": 1, "false\nexit 0\necho no": 0, "exit 3\necho no": 3} {
+		if out, _, code := does(lines, "shell", id); out != "" || code != want {
+			t.Errorf("%q: printed %q, and ended with %d", lines, out, code)
+		}
+	}
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "in.txt"), []byte("from here"), 0o600))
+	if _, log, code := does("", "cp", filepath.Join(dir, "in.txt"), id+":/workspace"); code != 0 {
+		t.Errorf("copying into a directory: %s", log)
+	}
+	if _, log, code := does("", "cp", id+":in.txt", filepath.Join(dir, "again.txt")); code != 0 {
+		t.Errorf("copying what was copied into a directory: %s", log)
+	}
+	if _, log, code := does("", "cp", id+":nope", dir); code != 1 || !strings.Contains(log, "sandbox shell "+id) ||
+		strings.Contains(log, "sandbox_files") {
+		t.Errorf("copying what isn't there: %d %s", code, log)
+	}
 	if _, log, code := does("", "cp", filepath.Join(dir, "in.txt"), id+":/workspace/sub/"); code != 0 {
 		t.Errorf("copying in: %s", log)
 	}

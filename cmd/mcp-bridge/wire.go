@@ -400,5 +400,6 @@ func (a *app) withParts(ctx context.Context, what purpose,
 			}
 		}
 	}()
+	p.lasting.EndsWith(ctx)
 	return f(ctx, p)
 }

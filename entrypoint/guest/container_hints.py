@@ -8,7 +8,7 @@ import re
 import resource
 from collections.abc import Iterable
 
-from guest import expressions, names
+from guest import expressions, names, wire
 from guest.light_typing import Any
 from guest.name_hints import CLIENTS, nothing_installed, proxies
 from guest.watch import TMPFS
@@ -83,7 +83,10 @@ def _relative(path: str, error: OSError, namespace: dict[str, Any]) -> str:
     way = (
         f"fetch it with a tool of {names.joined(known, 10)}" if known else "write what it holds into the code"
     )
-    return f"/workspace is empty when a program starts, since nothing is kept between calls: {way}"
+    if wire.LASTS:
+        return f"/workspace of this sandbox has no such file: {way}"
+    why = f"nothing is kept between calls{names.with_sandbox()}"
+    return f"/workspace is empty when a program starts, since {why}: {way}"
 
 
 def _process(error: BaseException) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from guest import names, results
+from guest import names, results, wire
 from guest.calls import Request
 from guest.light_typing import Any
 from guest.link import Link
@@ -21,8 +21,7 @@ mcp_x.f(...). asyncio.gather and threads make calls at once. A failed call raise
 detail="summary"), list_tools(server), list_servers(), discovered_servers(), describe_server(name);
 load_server(name) adds a server that policy allows. Typed stubs lie in /ipc/servers/<alias>.py.
 mcp_x.resources and mcp_x.prompts have list() and read(uri) or get(name). Printed text and the value of a
-last expression come back. /workspace and /tmp can be written; there is no network, and nothing is kept
-after the run."""
+last expression come back. /workspace and /tmp can be written; there is no network, and {kept}."""
 
 _SYNC = ("list_servers", "list_tools", "query_tool_docs", "search_tool_docs")
 
@@ -106,7 +105,8 @@ class Helpers:
     def capability_summary(self) -> Any:
         """What the code can use here, in a few lines."""
         listed = ", ".join(f"mcp_{server._alias}" for server in self._servers.values()) or "none"
-        return ReadyText(_SUMMARY.format(names=listed))
+        kept = "variables are kept for the next call" if wire.LASTS else "nothing is kept\nafter the run"
+        return ReadyText(_SUMMARY.format(names=listed, kept=kept))
 
     def list_resources(self, server: str) -> Any:
         """The resources of a server; see mcp_x.resources."""

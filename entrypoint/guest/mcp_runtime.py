@@ -28,7 +28,7 @@ class RuntimeModule(ModuleType):
 
             return getattr(content, name)
         if name in names.KEPT:
-            raise AttributeError(f"{self.__name__} has no {name}: {names.NOTHING_KEPT}")
+            raise AttributeError(f"{self.__name__} has no {name}: {names.nothing_kept()}")
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
@@ -62,6 +62,7 @@ class Runtime:
 
     def install(self, execute: wire.Frame) -> None:
         """Makes known what an execute names, and nothing that one before it did."""
+        wire.OFFERED = execute["options"].get("sandboxes") is True
         self._discovered[:] = execute["options"].get("discovered") or []
         providers = {str(one.get("name")): one for one in execute.get("providers") or []}
         for name in [name for name in self._servers if name not in providers]:

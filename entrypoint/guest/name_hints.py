@@ -132,7 +132,7 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
     if said := not_python.undefined(wrong, line, proxies(namespace), nothing_installed()):
         return said
     if wrong in names.KEPT:
-        return names.NOTHING_KEPT
+        return names.nothing_kept()
     if wrong in _SHORT:
         top = _SHORT[wrong].partition(".")[0]
         if top in sys.stdlib_module_names or top in installed():
@@ -168,12 +168,15 @@ def _renamed(line: str, wrong: str, name: str) -> str:
 
 def _unset(wrong: str, line: str, servers: list[Any]) -> str:
     """A name like no other: what an earlier call has set, or a tool of a server not yet asked."""
+    lost = f"nothing is kept between calls{names.with_sandbox()}"
+    if wire.LASTS:
+        lost = "no call has set it in this sandbox, or that call was taken back"
     if not re.search(rf"\b{re.escape(wrong)}\s*\(", line):
-        return "nothing is kept between calls: fetch it again in this program"
+        return f"{lost}: fetch it again in this program"
     asked = (server for server in servers if server._known is None and "_" in wrong)
     unknown = [f"mcp_{server._alias}.{wrong}(...)" for server in asked]
     tool = f"; if it is a tool, write {' or '.join(unknown[:3])}" if unknown else ""
-    return f"nothing is kept between calls: define it in this program{tool}"
+    return f"{lost}: define it in this program{tool}"
 
 
 def _visible(error: BaseException, namespace: dict[str, Any]) -> Iterator[str]:

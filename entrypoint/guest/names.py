@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from guest import wire
+
 MAX_NAMES = 2_000  # that are compared with a wrong one
 MAX_NAME = 80  # characters of one that is
 
@@ -43,7 +45,21 @@ STANDARD = {  # names that code uses without importing them, by the module that 
     )
     for name in listed.split()
 }
-NOTHING_KEPT = "nothing is kept between runs; print what the next one needs, or hand it to a tool"
+
+
+def nothing_kept() -> str:
+    """What is said of helpers that keep something for later runs."""
+    if wire.LASTS:
+        return "what a variable or a file in /workspace has is there in the next call of this sandbox"
+    way = "print what the next one needs, or hand it to a tool"
+    return f"nothing is kept between runs{with_sandbox()}; {way}"
+
+
+def with_sandbox() -> str:
+    """What would keep variables, where there is that."""
+    if not wire.OFFERED:
+        return ""
+    return ', unless they have the argument sandbox ("new", or the id from a result)'
 
 
 def joined(names: Sequence[str], limit: int) -> str:

@@ -59,7 +59,9 @@ def finish(run: Run, requests: Requests | None, output: Output | Answer) -> None
         requests.drain(LEFT_MAX)
     frame = done(run, status)
     if kept:
-        frame["sandbox"] = kept.left(requests)
+        told = frame["sandbox"] = kept.left(requests)
+        if told["state"] == "before" and frame["ok"]:  # no error says why
+            told["reason"] = f"{_SILENT}; {told['reason']}" if told.get("reason") else _SILENT
     if not isinstance(output, Output):
         from guest.jobs import tell  # few sandboxes are used so
 
@@ -78,6 +80,9 @@ def finish(run: Run, requests: Requests | None, output: Output | Answer) -> None
     sys.stderr.flush()
     run.send(frame)
     run.done = True
+
+
+_SILENT = "the code has ended its process by os._exit, or closed the descriptors that the sandbox needs"
 
 
 def refuse(run: Run, why: str) -> None:

@@ -45,6 +45,7 @@ class Repeat:
     ) -> None:
         self._link, self._namespace, self._runtime, self._display = link, namespace, runtime, display
         self._packages, self._reserve = packages, reserve
+        wire.LASTS = True
         self._spares = spare.Spares(link)
         self._key: object = None  # of the call, which the supervisor has made for it
         self._mask: set[Any] = set()  # signals that the code has blocked
@@ -143,6 +144,7 @@ class Repeat:
         if not self._variables:
             os.environ.update(options.get("variables") or {})
             self._variables = True
+        streams.renew_input()
         self._runtime.install(frame)
         self._display.renew(options.get("maxArtifactBytes") or 0)
         wire.USER_FILE = str(frame.get("file") or wire.USER_FILE)

@@ -28,13 +28,23 @@ class Unheld(io.BufferedWriter):
 def install() -> None:
     """Replaces sys.stdin, sys.stdout and sys.stderr. Text that UTF-8 can't hold is written with escapes."""
     made: dict[str, TextIO] = {
-        "stdin": io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8"),
+        "stdin": _input(),
         "stdout": _text(1, "<stdout>"),
         "stderr": _text(2, "<stderr>"),
     }
     for name, stream in made.items():
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+
+
+def renew_input() -> None:
+    """Replaces a sys.stdin that was closed, as exit() does."""
+    if type(sys.stdin) is io.TextIOWrapper and sys.stdin.closed:
+        sys.stdin = sys.__stdin__ = _input()
+
+
+def _input() -> TextIO:
+    return io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
 
 
 def _text(fd: int, name: str) -> TextIO:

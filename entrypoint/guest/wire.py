@@ -37,6 +37,8 @@ UNFIT = (
 )  # fmt: skip
 
 USER_FILE = "<run_python>"  # the file name under which the code is compiled
+LASTS = False  # the code runs in a sandbox, which keeps what it leaves
+OFFERED = False  # it could have run in one
 SITES = ("site-packages", "dist-packages")  # the ends of the image's own folders of packages
 PACKAGES = ""  # the folder of the environment's, where there is one
 GUEST_FILES = "<guest>/"  # the beginning of the file names of the guest's own modules

@@ -369,6 +369,35 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(box.call("import mcp_tea").error["type"], "ModuleNotFoundError")
 
     @here
+    def test_a_call_that_ends_its_process_without_an_error(self) -> None:
+        with Sandbox() as box:
+            for code in ("import os; os._exit(0)", "import os; os.closerange(3, 200)"):
+                with self.subTest(code):
+                    ran = box.call(code)
+                    self.assertEqual((ran.done["ok"], state(ran)), (True, "before"))
+                    self.assertRegex(ran.done["sandbox"]["reason"], "os._exit, or closed the descriptors")
+
+    def test_input_after_exit(self) -> None:
+        with Sandbox() as box:
+            box.call("import sys; sys.stdin.close(); exit()")
+            for _ in range(2):
+                self.assertIn("write the value into the code", (box.call("input()").error or {})["message"])
+
+    def test_hints_know_of_the_sandbox(self) -> None:
+        names = ("zzzzqqqq", "zzzz_qqqq(1)", "save_tool(print)", "runtime.save_tool", "open('data.csv')")
+        for code in names:
+            plain, offered = Guest(), Guest()
+            with self.subTest(code), Sandbox() as box, plain, offered:
+                said = str((box.call(f"from mcp import runtime\n{code}").error or {})["message"])
+                self.assertIn("sandbox", said)
+                self.assertNotRegex(said, "nothing is kept|argument")
+                for guest, options in ((plain, {}), (offered, {"sandboxes": True})):
+                    guest.execute(f"from mcp import runtime\n{code}", **options)
+                    said = str((Ran(guest.until("done")).error or {})["message"])
+                    self.assertIn("nothing is kept between", said)
+                    remedy = 'unless they have the argument sandbox ("new", or the id from a result)'
+                    self.assertEqual(remedy in said, bool(options), said)
+
     def test_many_calls_leave_nothing(self) -> None:
         with Sandbox() as box:
             pid = int(box.call("import os; os.getpid()").stdout)
