@@ -96,8 +96,7 @@ func stateOf(box *sandboxes.Call, r sandbox.Result) *output.Sandbox {
 		return nil
 	}
 	s := &output.Sandbox{
-		ID: box.ID(), Call: r.Kept.Calls, State: r.Kept.State, New: box.Fresh, Reason: r.Kept.Reason,
-		NoWayBack: r.Kept.NoWayBack, Before: box.Before, Shared: box.Shared, Woken: box.Woken,
+		ID: box.ID(), KeptState: *r.Kept, New: box.Fresh, Before: box.Before, Shared: box.Shared, Woken: box.Woken,
 	}
 	if box.Woken {
 		s.Missing = text.Safe(box.Missing())

@@ -148,12 +148,23 @@ func (k *Kept) ZipDir(ctx context.Context, path string, limit int64, w io.Writer
 	return err
 }
 
+// Note returns what happened to the variables before the last operation on files, as
+// KeptState.Note does for other calls, and forgets it. It is called between that and the next call.
+func (k *Kept) Note() string {
+	note := k.note
+	k.note = ""
+	return note
+}
+
 // files has the guest do something with files.
 func (k *Kept) files(ctx context.Context, f entrypoint.Files) (*session, error) {
 	n, res, err := k.ask(ctx, Request{Timeout: k.patience()}, func(id string, _ entrypoint.Options) any {
 		f.Type, f.ID = entrypoint.TypeFiles, id
 		return f
 	})
+	if err == nil {
+		k.note = res.Kept.Note
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -8,16 +8,11 @@ import (
 
 // Sandbox says what became of the sandbox that a call ran in.
 type Sandbox struct {
-	ID     string        `json:"id"`
-	Call   int           `json:"call"`             // runs of code in it, this one included
-	State  sandbox.State `json:"state"`            // of the variables: kept, before or lost
-	New    bool          `json:"new,omitempty"`    // this call has begun it
-	Woken  bool          `json:"woken,omitempty"`  // it was saved before: files are back, variables are not
-	Reason string        `json:"reason,omitempty"` // of before and lost
-
-	// NoWayBack says why a bad call would end it; empty where the variables of before would be kept.
-	NoWayBack string `json:"noWayBack,omitempty"`
-	Before    string `json:"before,omitempty"` // why this sandbox replaces another one
+	ID string `json:"id"`
+	sandbox.KeptState
+	New    bool   `json:"new,omitempty"`    // this call has begun it
+	Woken  bool   `json:"woken,omitempty"`  // it was saved before: files are back, variables are not
+	Before string `json:"before,omitempty"` // why this sandbox replaces another one
 
 	// Missing says which files of one that was woken aren't back; empty for none.
 	Missing string `json:"missing,omitempty"`
@@ -52,10 +47,13 @@ func (s *Sandbox) line() string {
 	case s.New:
 		line = fmt.Sprintf("sandbox %s: new", s.ID)
 	default:
-		line = fmt.Sprintf("sandbox %s, call %d", s.ID, s.Call)
+		line = fmt.Sprintf("sandbox %s, call %d", s.ID, s.Calls)
 	}
 	if s.Woken && s.State == sandbox.StateBefore {
 		line += "; " + Back(s.Missing)
+	}
+	if s.Note != "" {
+		line += "; " + s.Note
 	}
 	if s.NoWayBack != "" {
 		line += "; no way back from here: " + s.NoWayBack

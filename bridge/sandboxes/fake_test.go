@@ -100,6 +100,8 @@ func (g *fakeGuest) Unpack(_ context.Context, _ string, archive []byte) error {
 	return err
 }
 
+func (g *fakeGuest) Note() string { return "" }
+
 func (g *fakeGuest) Done() <-chan struct{} { return g.done }
 
 func (g *fakeGuest) Ended() (string, bool) {

@@ -38,6 +38,9 @@ type Guest interface {
 	Pack(ctx context.Context, path string, offset int64) (sandbox.Piece, error)
 	Unpack(ctx context.Context, path string, archive []byte) error
 
+	// Note returns what happened to the variables before the last operation on files, and forgets it.
+	Note() string
+
 	// Done is closed when the guest has ended by itself or by Close; Ended says why.
 	Done() <-chan struct{}
 	Ended() (reason string, ok bool)

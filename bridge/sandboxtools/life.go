@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -56,7 +57,7 @@ func lifeTools() []tool {
 			hints(true, false, true), (*call).info},
 		{"sandbox_undo", "Undo a run", "Give the variables of a sandbox the values of before the last run of " +
 			"run_python. Files stay.",
-			[]field{id}, []field{{"id", "string", "", true}, {"state", "string", "", true}},
+			[]field{id}, []field{{"id", "string", "", true}, {"state", "string", "", true}, {"message", "string", "", false}},
 			hints(false, true, false), (*call).undo},
 		{"sandbox_pause", "Pause a sandbox", "Pause a sandbox: it doesn't end for want of use; all is kept.",
 			[]field{id}, state, hints(false, false, true), (*call).pause},
@@ -215,7 +216,11 @@ func (c *call) undo() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"id": c.report.Sandbox, "state": state.State}, nil
+	res := map[string]any{"id": c.report.Sandbox, "state": state.State}
+	if state.Note != "" {
+		res["message"] = "The sandbox: " + text.Safe(state.Note) + "."
+	}
+	return res, nil
 }
 
 func (c *call) pause() (any, error) {

@@ -126,7 +126,7 @@ type call struct {
 	caller Caller
 	ctx    context.Context
 	report Report
-	woken  string // what its caller is told where it has woken the sandbox
+	beside []string // what is said of the sandbox: that the call has woken it, or a Guest's Note
 }
 
 // A partial is the result of a tool that has failed half-way: what there is of it, as an error.
@@ -155,7 +155,7 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by C
 		said, code := told(c.ctx, err)
 		c.report.Code = code
 		c.report.Bytes = len(said)
-		return mcp.NewToolResultError(said), c.report
+		return c.telling(mcp.NewToolResultError(said)), c.report
 	}
 	structured, err := json.Marshal(result)
 	if err != nil {
@@ -166,13 +166,19 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by C
 		shown = s.summary()
 	}
 	res := mcp.NewToolResultText(string(shown))
-	if c.woken != "" {
-		res.Content = append(res.Content, mcp.NewTextContent(c.woken))
-	}
+	c.telling(res)
 	res.RawStructuredContent = structured
 	res.IsError = failed
 	c.report.Bytes = len(structured)
 	return res, c.report
+}
+
+// telling adds to a result what else happened.
+func (c *call) telling(res *mcp.CallToolResult) *mcp.CallToolResult {
+	for _, s := range c.beside {
+		res.Content = append(res.Content, mcp.NewTextContent(s))
+	}
+	return res
 }
 
 // summarized is a result whose text leaves out what no model can read.
@@ -197,9 +203,16 @@ func (c *call) within(do func(sandboxes.Guest) error) error {
 		return err
 	}
 	defer box.Leave()
-	err = box.Do(c.ctx, do)
+	tell := func(s string) { c.beside = append(c.beside, fmt.Sprintf("[sandbox %s: %s]", box.ID(), s)) }
+	err = box.Do(c.ctx, func(g sandboxes.Guest) error {
+		err := do(g)
+		if note := g.Note(); note != "" {
+			tell(text.Safe(note))
+		}
+		return err
+	})
 	if box.Woken {
-		c.woken = fmt.Sprintf("[sandbox %s: %s]", box.ID(), text.Safe(output.Back(box.Missing())))
+		tell(text.Safe(output.Back(box.Missing())))
 	}
 	return err
 }

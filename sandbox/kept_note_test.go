@@ -1,0 +1,48 @@
+package sandbox_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
+)
+
+// answers has guests that last answer each order with these fields of done.
+func answers(fl *fleet, done string) { fl.set(func() { fl.answer = done }) }
+
+// TestKeptNote: what the supervisor says of the variables reaches the caller in every state.
+func TestKeptNote(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		k := keep(t, s)
+		answers(fl, `"ok":true,"wait":{"exited":true,"status":0},"sandbox":{"state":"kept","reason":"threads are gone"}`)
+		r, err := k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
+		if err != nil || r.Kept.State != sandbox.StateKept || r.Kept.Note != "threads are gone" || r.Kept.Reason != "" {
+			t.Errorf("kept: got %+v, %v", r.Kept, err)
+		}
+		o, err := k.Exec(t.Context(), sandbox.Command{Line: "true", Timeout: time.Minute})
+		if err != nil || o.Kept.Note != "threads are gone" {
+			t.Errorf("a command: got %+v, %v", o, err)
+		}
+		if err := k.WriteFile(t.Context(), "a", nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.Note(); got != "threads are gone" {
+			t.Errorf("a file: got %q", got)
+		}
+		if got := k.Note(); got != "" {
+			t.Errorf("a second time: got %q", got)
+		}
+		answers(fl, `"wait":{"signal":9},"sandbox":{"state":"before","reason":"an older copy took over"}`)
+		r, err = k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
+		if err != nil || r.Kept.State != sandbox.StateBefore || r.Kept.Note != "an older copy took over" ||
+			!strings.Contains(r.Kept.Reason, "signal 9") {
+			t.Errorf("before: got %+v, %v", r.Kept, err)
+		}
+		answers(fl, `"wait":{"signal":9},"sandbox":{"state":"lost","reason":"no copy answered"}`)
+		r, err = k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
+		if err != nil || r.Kept.State != sandbox.StateLost || r.Kept.Note != "" || r.Kept.Reason != "no copy answered" {
+			t.Errorf("lost: got %+v, %v", r.Kept, err)
+		}
+	})
+}
