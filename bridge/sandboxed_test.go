@@ -106,7 +106,7 @@ func TestSandboxErrors(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{in(theirs, "count"), strings.ReplaceAll(unknown, "ID", theirs)},
 		{in("zzzz", "count"), strings.ReplaceAll(unknown, "ID", "zzzz")},
-		{in(strings.Repeat("é", 300), "count"), strings.ReplaceAll(unknown, "ID", strings.Repeat("é", 20))},
+		{in(strings.Repeat("é", 300), "count"), strings.ReplaceAll(unknown, "ID", strings.Repeat("é", 80))},
 		{in("", "count"), `argument "sandbox" must be "new" or the id of a sandbox, such as "k7f2", not ""`},
 		{`{"code":"count","sandbox":7}`, `must be "new" or the id of a sandbox, such as "k7f2", not 7`},
 		{`{"code":"","sandbox":"new"}`, `argument "code" is empty`},

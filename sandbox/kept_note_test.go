@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -44,5 +45,39 @@ func TestKeptNote(t *testing.T) {
 		if err != nil || r.Kept.State != sandbox.StateLost || r.Kept.Note != "" || r.Kept.Reason != "no copy answered" {
 			t.Errorf("lost: got %+v, %v", r.Kept, err)
 		}
+	})
+}
+
+// TestKeptUndoFails: an undo that the supervisor could not do is told as what it was.
+func TestKeptUndoFails(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		k := keep(t, s)
+		for _, tc := range []struct {
+			done, want string
+			none       bool // there was nothing to undo
+		}{
+			{`"error":{"code":"validation_error","message":"there is no call"},"sandbox":{"state":"kept"}`,
+				sandbox.ErrNoUndo.Error(), true},
+			{`"error":{"code":"validation_error"},"sandbox":{"state":"kept","reason":"its processes ended between calls"}`,
+				sandbox.ErrNoUndo.Error() + " (its processes ended between calls)", true},
+			{`"error":{"code":"internal_error","message":"the copy didn't answer"},` +
+				`"sandbox":{"state":"kept","reason":"threads are gone"}`,
+				"the call was not undone: the copy didn't answer (threads are gone)", false},
+		} {
+			answers(fl, tc.done)
+			if _, err := k.Undo(t.Context()); err == nil || err.Error() != tc.want ||
+				errors.Is(err, sandbox.ErrNoUndo) != tc.none {
+				t.Errorf("%s: got %v, want %s", tc.done, err, tc.want)
+			}
+		}
+		if why, over := k.Ended(); over {
+			t.Fatalf("it has ended: %s", why)
+		}
+		answers(fl, `"error":{"code":"validation_error"},"sandbox":{"state":"lost","reason":"no copy answered"}`)
+		var ended *sandbox.EndedError
+		if _, err := k.Undo(t.Context()); !errors.As(err, &ended) || ended.Reason != "no copy answered" {
+			t.Errorf("lost: got %v", err)
+		}
+		<-k.Done()
 	})
 }
