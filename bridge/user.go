@@ -47,6 +47,7 @@ const (
 	userMessage  = 32 << 20             // bytes of one message: a file in base64
 	userRequests = 8
 	userGrace    = time.Second
+	userStall    = 10 * time.Second // that what is printed may stay unread
 )
 
 // ServeUser answers the bridge's own user over the connections of l, which is closed when ctx has
@@ -71,7 +72,8 @@ func (b *Bridge) ServeUser(ctx context.Context, l net.Listener) {
 }
 
 func (b *Bridge) serveUser(ctx context.Context, conn net.Conn) {
-	lines := jsonrpc.NewLines(conn, 0, nil)
+	// A terminal that is stopped must not stop the command, which a call of the model may wait for.
+	lines := jsonrpc.NewLines(conn, userStall, func() { conn.Close() })
 	var rpc *jsonrpc.Conn
 	rpc = jsonrpc.NewConn(ctx, lines, jsonrpc.Options{
 		MaxRequests: userRequests,

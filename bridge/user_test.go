@@ -3,12 +3,16 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 )
 
 // owner connects to a bridge as its own user does.
@@ -93,4 +97,40 @@ func TestUser(t *testing.T) {
 	if recorded != 3 {
 		t.Errorf("%d calls of the user are recorded, want 3", recorded)
 	}
+}
+
+// TestUserStopped: a terminal that doesn't read what a command prints doesn't keep the sandbox.
+func TestUserStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := keeping(t, nil)
+		box, err := b.cfg.Sandboxes.Begin("me", sandboxes.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := box.Guest(t.Context(), nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		box.Leave()
+		terminal, conn := net.Pipe()
+		defer terminal.Close()
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			b.serveUser(t.Context(), conn)
+		}()
+		if _, err := fmt.Fprintf(terminal, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"tool":"sandbox_exec",`+
+			`"sandbox":%q,"arguments":{"sandbox_id":%[2]q,"command":"yes; yes; yes"}}}`+"\n", UserCall, box.ID()); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		<-served
+		if took := time.Since(begin); took < userStall || took > userStall+userGrace {
+			t.Errorf("the connection was ended after %v", took)
+		}
+		next, err := b.cfg.Sandboxes.Enter(t.Context(), "me", box.ID(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.Leave()
+	})
 }
