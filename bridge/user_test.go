@@ -1,12 +1,16 @@
 package bridge
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,5 +136,57 @@ func TestUserStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		next.Leave()
+	})
+}
+
+// exhausted is a listener that accepts after two failures, and once.
+type exhausted struct {
+	net.Listener
+	conn   net.Conn
+	tries  int
+	closed chan struct{}
+}
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	l.tries++
+	switch {
+	case l.tries < 3:
+		return nil, syscall.EMFILE
+	case l.tries == 3:
+		return l.conn, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *exhausted) Close() error {
+	close(l.closed)
+	return nil
+}
+
+// TestUserAccepts: a connection that can't be accepted for want of descriptors isn't the last one.
+func TestUserAccepts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		b, _ := keeping(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		terminal, conn := net.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			b.ServeUser(ctx, &exhausted{conn: conn, closed: make(chan struct{})})
+		}()
+		if _, err := fmt.Fprintf(terminal, `{"jsonrpc":"2.0","id":1,"method":%q}`+"\n", UserList); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := bufio.NewReader(terminal).ReadString('\n')
+		if err != nil || !strings.Contains(answer, `"result":[]`) {
+			t.Errorf("got %s, %v", answer, err)
+		}
+		cancel()
+		<-served
+		if n := strings.Count(log.String(), "mcp-bridge sandbox can't connect"); n != 1 {
+			t.Errorf("%d lines in the log: %s", n, log.String())
+		}
 	})
 }
