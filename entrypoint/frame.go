@@ -76,8 +76,9 @@ type Exec struct {
 	Options   Options           `json:"options"`
 }
 
-// Files asks the supervisor of a sandbox for something that it does with files, while all other
-// processes are stopped. It is answered by data frames and a done.
+// Files asks the supervisor of a sandbox for something that it does with files. It stops all other
+// processes first; those that have prepared for it can have themselves continued by the kernel. It
+// is answered by data frames and a done.
 type Files struct {
 	Type  string `json:"type"`
 	ID    string `json:"id"`
@@ -356,7 +357,7 @@ type Wait struct {
 	Status int  `json:"status"`           // exit status
 	Signal int  `json:"signal,omitempty"` // it was ended by this signal
 	// Killed says why the supervisor itself ended it: "cancel", "memory", "processes",
-	// or "deaf": it didn't answer before the code, which hasn't run. A cancel without a Signal came
+	// or "deaf": it didn't say that it had begun the code. A cancel without a Signal came
 	// before the code, which was not begun then.
 	Killed string `json:"killed,omitempty"`
 

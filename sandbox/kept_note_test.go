@@ -81,3 +81,16 @@ func TestKeptUndoFails(t *testing.T) {
 		<-k.Done()
 	})
 }
+
+// TestKeptNotHeard: of a process that didn't say that it had begun the code it isn't known whether
+// it has.
+func TestKeptNotHeard(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		k := keep(t, s)
+		answers(fl, `"wait":{"signal":9,"killed":"deaf"},"sandbox":{"state":"before"}`)
+		r, err := k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
+		if err != nil || r.Message != "The code was stopped: the process of the sandbox didn't say that it had begun it." {
+			t.Errorf("got %+v, %v", r, err)
+		}
+	})
+}
