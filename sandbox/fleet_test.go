@@ -308,6 +308,9 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 				imported = names
 			}
 			go func() {
+				for ; tag == "lingers" && took > time.Second && sleep(ctx, time.Second); took -= time.Second {
+					fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","text":"."}`+"\n", frame.ID)
+				}
 				if sleep(ctx, took) {
 					fmt.Fprintf(std.Stdout,
 						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":%s,"imported":%s%s}`+"\n",

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -93,4 +94,28 @@ func TestKeptNotHeard(t *testing.T) {
 			t.Errorf("got %+v, %v", r, err)
 		}
 	})
+}
+
+// TestKeptLingers: a guest that lasts isn't ended while something comes of a call that was
+// cancelled, within its bound.
+func TestKeptLingers(t *testing.T) {
+	for _, tc := range []struct {
+		code string
+		want sandbox.State
+		took time.Duration
+	}{{"17s lingers", sandbox.StateKept, 17 * time.Second}, {"30s lingers", sandbox.StateLost, 18 * time.Second}} {
+		t.Run(tc.code, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, _ *fleet) {
+				k := keep(t, s)
+				begin := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				r, err := k.Run(ctx, sandbox.Request{Code: tc.code, Timeout: time.Minute}, nil)
+				took := time.Since(begin)
+				if err != nil || r.Kept.State != tc.want || took < tc.took || took > tc.took+time.Second {
+					t.Errorf("got %+v, %v after %v", r.Kept, err, took)
+				}
+			})
+		})
+	}
 }

@@ -135,7 +135,7 @@ func (k *Kept) talk(caller context.Context, n *session, order []byte) (Result, e
 			g.cut(cause)
 		}
 	}
-	n.abandon = func(error) {} // start sees to it
+	n.abandon = func(error) {} // start sees to it; until then sendFiles takes StartTimeout at most
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
 	stopped := context.AfterFunc(caller, n.cancelled)
