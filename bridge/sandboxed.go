@@ -63,7 +63,7 @@ func (b *Bridge) enter(ctx context.Context, a arguments, r request) (*sandboxes.
 // is the only session of that.
 func (s *session) endSandboxes(alone bool) {
 	all := s.bridge.cfg.Sandboxes
-	if all == nil {
+	if all == nil || s.shared {
 		return
 	}
 	all.EndShared(s.own)

@@ -9,6 +9,7 @@ package sandboxes
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -197,9 +198,11 @@ func (r *Registry) bury(b *record, reason string) {
 	r.tombList = append(r.tombList, b.id)
 }
 
-// forget drops a tombstone.
+// forget drops a tombstone, and the sessions that would be told of it.
 func (r *Registry) forget(at int) {
-	delete(r.tombs, r.tombList[at])
+	gone := r.tombList[at]
+	maps.DeleteFunc(r.shared, func(_, id string) bool { return id == gone && r.live[id] == nil })
+	delete(r.tombs, gone)
 	r.tombList = slices.Delete(r.tombList, at, at+1)
 }
 
