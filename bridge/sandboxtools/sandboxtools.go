@@ -105,17 +105,17 @@ func Definitions() []mcp.Tool {
 		d := mcp.NewToolWithRawSchema(t.name, t.about, schema(t.args))
 		d.RawOutputSchema = schema(t.gives)
 		d.Title, d.Annotations = t.title, t.hints
+		d.Annotations.OpenWorldHint = new(t.name == createTemplate) // which fetches packages
 		all = append(all, d)
 	}
 	return all
 }
 
-// hints returns annotations. Whether a tool acts on the world outside is always yes: its commands
-// may call the user's servers.
+// hints returns annotations of a tool that doesn't act on the world outside: commands have no
+// network, and can't call the user's servers.
 func hints(readOnly, destructive, idempotent bool) mcp.ToolAnnotation {
 	return mcp.ToolAnnotation{
 		ReadOnlyHint: new(readOnly), DestructiveHint: new(destructive), IdempotentHint: new(idempotent),
-		OpenWorldHint: new(true),
 	}
 }
 
