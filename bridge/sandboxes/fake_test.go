@@ -205,6 +205,13 @@ func saving(t *testing.T, s *hibernation.Store, test func(t *testing.T, h *house
 	})
 }
 
+// locked changes a guest that a timer may save: timers take the lock, too.
+func (h *house) locked(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+}
+
 // begin begins a sandbox and runs code in it.
 func (h *house) begin(owner string) string {
 	h.t.Helper()
