@@ -63,7 +63,7 @@ func (b *Bridge) enter(ctx context.Context, a arguments, r request) (*sandboxes.
 // is the only session of that.
 func (s *session) endSandboxes(alone bool) {
 	all := s.bridge.cfg.Sandboxes
-	if all == nil {
+	if all == nil || s.shared {
 		return
 	}
 	all.EndShared(s.own)
@@ -96,10 +96,9 @@ func stateOf(box *sandboxes.Call, r sandbox.Result) *output.Sandbox {
 		return nil
 	}
 	s := &output.Sandbox{
-		ID: box.ID(), Call: r.Kept.Calls, State: r.Kept.State, New: box.Fresh, Reason: r.Kept.Reason,
-		NoWayBack: r.Kept.NoWayBack, Before: box.Before, Ended: box.Ended, Shared: box.Shared, Woken: box.Woken,
+		ID: box.ID(), KeptState: *r.Kept, New: box.Fresh, Ended: box.Ended, Before: box.Before, Shared: box.Shared,
+		Woken: box.Woken, Running: box.Running(),
 	}
-	s.Silent, s.Running = r.Status == sandbox.StatusOK && s.Reason != "", box.Running()
 	if box.Woken {
 		s.Missing = text.Safe(box.Missing())
 	}

@@ -42,9 +42,13 @@ func TestLastLine(t *testing.T) {
 		{"bad", "status: timeout — The code was stopped.\n[to allow more time, give a longer timeout: up to 120 s]\n" +
 			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of earlier " +
 			"calls are gone]", true},
-		{"silent", "(no output)\n[sandbox ID: variables as before this call: the code has ended its process; files as the code left " +
-			"them; threads and processes of earlier calls are gone]", false},
+		{"silent", "(no output)\n[sandbox ID: variables as before this call; files as the code left them; threads and processes of " +
+			"earlier calls are gone; the code has ended its process]", false},
 		{"large", "3\n[sandbox ID, call 5; no way back from here: variables take 230 of 512 MiB]", false},
+		{"older", "4\n[sandbox ID, call 6; a copy of an earlier state has taken over]", false},
+		{"bad older", "status: timeout — The code was stopped.\n[to allow more time, give a longer timeout: up to 120 s]\n" +
+			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of earlier " +
+			"calls are gone; a copy of an earlier state has taken over]", true},
 		{"die", "status: memory_limit\n[sandbox ID has ended: it ran out of memory; start again with \"new\"]", true},
 		{"count", "status: validation_error — sandbox \"ID\" has ended: it ran out of memory. Nothing was run. Pass sandbox " +
 			"\"new\" and define again what you need; you have no live sandboxes", true},
@@ -54,7 +58,7 @@ func TestLastLine(t *testing.T) {
 			t.Errorf("%s: got (error %v)\n%s\nwant (error %v)\n%s", tc.code, r.IsError, got, tc.failed, tc.want)
 		}
 	}
-	if runs := g.at(0).runs; runs != 6 {
+	if runs := g.at(0).runs; runs != 8 {
 		t.Errorf("%d runs: an ended sandbox has run code", runs)
 	}
 	if r := p.call(`{"code":"print(1)"}`); r.Content[0].Text != "print(1)" {

@@ -45,6 +45,9 @@ func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 		bridge: b, asks: elicit.NewClient(), parked: elicit.NewParking(b.self, most, b.cfg.Replica.Suffix(), b.cfg.Log), shared: c.Shared(),
 		owner: c.Principal, own: randomID(),
 	}
+	if s.shared { // it ends by itself, and its principal's next connection finds it, or why it has ended
+		s.own = "of " + c.Principal
+	}
 	if c.Stdio && !b.cfg.Sandboxes.Hibernates() {
 		s.owner = s.own
 	}

@@ -96,3 +96,28 @@ func TestSharedParking(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedConnectionEnds: the sandbox that clients without sessions share outlives the connection
+// which stands for them, and the next one is told why it has ended.
+func TestSharedConnectionEnds(t *testing.T) {
+	b, g := keeping(t, func(c *Config) { c.State = StateSession })
+	call := func() string {
+		conn := b.Clients().OpenShared(t.Context(), "alice", make(chan struct{}, 2))
+		defer conn.Close(context.Canceled)
+		return <-deliver(t, conn, "count")
+	}
+	if got := call(); !strings.Contains(got, `"text":"1\n[sandbox `) {
+		t.Fatalf("the first call: %s", got)
+	}
+	if got := call(); !strings.Contains(got, `"text":"2\n[sandbox `) {
+		t.Errorf("the next connection: %s", got)
+	}
+	id := b.cfg.Sandboxes.List("alice")[0].ID
+	if !b.cfg.Sandboxes.End("alice", id, "it was not used") {
+		t.Fatal("it isn't there")
+	}
+	<-g.at(0).Done()
+	if got := call(); !strings.Contains(got, ": new; sandbox "+id+" has ended: it was not used]") {
+		t.Errorf("after its end: %s", got)
+	}
+}

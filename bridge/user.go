@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -47,6 +48,8 @@ const (
 	userMessage  = 32 << 20             // bytes of one message: a file in base64
 	userRequests = 8
 	userGrace    = time.Second
+	userRetry    = 100 * time.Millisecond // after a connection could not be accepted
+	userStall    = 10 * time.Second       // that what is printed may stay unread
 )
 
 // ServeUser answers the bridge's own user over the connections of l, which is closed when ctx has
@@ -56,11 +59,26 @@ func (b *Bridge) ServeUser(ctx context.Context, l net.Listener) {
 	defer stop()
 	var conns sync.WaitGroup
 	defer conns.Wait()
-	for {
+	for failed := false; ; {
 		conn, err := l.Accept()
-		if err != nil {
-			return // it is closed, or can't be used any more
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if conn != nil {
+				conn.Close()
+			}
+			return
 		}
+		if err != nil { // such as that no descriptor is left
+			if !failed {
+				b.cfg.Log.Warn("mcp-bridge sandbox can't connect", "err", err)
+			}
+			failed = true
+			select {
+			case <-time.After(userRetry):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		failed = false
 		conns.Go(func() {
 			defer conn.Close()
 			hangUp := context.AfterFunc(ctx, func() { conn.Close() })
@@ -71,7 +89,8 @@ func (b *Bridge) ServeUser(ctx context.Context, l net.Listener) {
 }
 
 func (b *Bridge) serveUser(ctx context.Context, conn net.Conn) {
-	lines := jsonrpc.NewLines(conn, 0, nil)
+	// A terminal that is stopped must not stop the command, which a call of the model may wait for.
+	lines := jsonrpc.NewLines(conn, userStall, func() { conn.Close() })
 	var rpc *jsonrpc.Conn
 	rpc = jsonrpc.NewConn(ctx, lines, jsonrpc.Options{
 		MaxRequests: userRequests,

@@ -1,14 +1,22 @@
 package bridge
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 )
 
 // owner connects to a bridge as its own user does.
@@ -94,4 +102,92 @@ func TestUser(t *testing.T) {
 	if recorded != 3 {
 		t.Errorf("%d calls of the user are recorded, want 3", recorded)
 	}
+}
+
+// TestUserStopped: a terminal that doesn't read what a command prints doesn't keep the sandbox.
+func TestUserStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := keeping(t, nil)
+		box, err := b.cfg.Sandboxes.Begin("me", sandboxes.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := box.Guest(t.Context(), nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		box.Leave()
+		terminal, conn := net.Pipe()
+		defer terminal.Close()
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			b.serveUser(t.Context(), conn)
+		}()
+		if _, err := fmt.Fprintf(terminal, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"tool":"sandbox_exec",`+
+			`"sandbox":%q,"arguments":{"sandbox_id":%[2]q,"command":"yes; yes; yes"}}}`+"\n", UserCall, box.ID()); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		<-served
+		if took := time.Since(begin); took < userStall || took > userStall+userGrace {
+			t.Errorf("the connection was ended after %v", took)
+		}
+		next, err := b.cfg.Sandboxes.Enter(t.Context(), "me", box.ID(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.Leave()
+	})
+}
+
+// exhausted is a listener that accepts after two failures, and once.
+type exhausted struct {
+	net.Listener
+	conn   net.Conn
+	tries  int
+	closed chan struct{}
+}
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	l.tries++
+	switch {
+	case l.tries < 3:
+		return nil, syscall.EMFILE
+	case l.tries == 3:
+		return l.conn, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *exhausted) Close() error {
+	close(l.closed)
+	return nil
+}
+
+// TestUserAccepts: a connection that can't be accepted for want of descriptors isn't the last one.
+func TestUserAccepts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		b, _ := keeping(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		terminal, conn := net.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			b.ServeUser(ctx, &exhausted{conn: conn, closed: make(chan struct{})})
+		}()
+		if _, err := fmt.Fprintf(terminal, `{"jsonrpc":"2.0","id":1,"method":%q}`+"\n", UserList); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := bufio.NewReader(terminal).ReadString('\n')
+		if err != nil || !strings.Contains(answer, `"result":[]`) {
+			t.Errorf("got %s, %v", answer, err)
+		}
+		cancel()
+		<-served
+		if n := strings.Count(log.String(), "mcp-bridge sandbox can't connect"); n != 1 {
+			t.Errorf("%d lines in the log: %s", n, log.String())
+		}
+	})
 }

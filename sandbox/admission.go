@@ -74,7 +74,7 @@ func (e *QueueError) Error() string {
 	}
 	if e.Kept > 0 {
 		preparing = strings.TrimSuffix(preparing, ",") +
-			fmt.Sprintf(", sandboxes that last have %d containers,", e.Kept)
+			fmt.Sprintf(", %d of the containers are those of sandboxes that last,", e.Kept)
 	}
 	state := fmt.Sprintf("%d calls are under way (MCP_BRIDGE_MAX_CONCURRENT)%s and %d more wait", e.Running,
 		preparing, e.Waiting)

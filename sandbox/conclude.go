@@ -139,7 +139,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the "+
 			"limit (%s).", n.limits().PIDs, n.setting("PIDS"))
 	case w.Killed == "deaf":
-		r.Status, r.Message = StatusError, "The code did not run: the process of the sandbox didn't answer."
+		r.Status, r.Message = StatusError, "The code was stopped: the process of the sandbox didn't say that it had "+
+			"begun it."
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))

@@ -56,6 +56,7 @@ type fleet struct {
 	compiles time.Duration // what that takes
 	reused   int           // guests that got code twice
 	oom      bool          // the engine says so of guests that end
+	answer   string        // fields of done, of guests that last
 	removal  time.Duration
 }
 
@@ -270,6 +271,10 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 			fmt.Fprintf(std.Stdout, `{"type":"pong","n":%d}`+"\n", frame.N)
 		case frame.Type == entrypoint.TypeExecute && pinged && (lent == diesSilent || lent == diesOnceItSaid):
 			return
+		case slices.Contains([]string{entrypoint.TypeExec, entrypoint.TypeFiles, entrypoint.TypeUndo}, frame.Type):
+			f.mu.Lock()
+			fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,%s}`+"\n", frame.ID, f.answer)
+			f.mu.Unlock()
 		case frame.Type == entrypoint.TypeExecute:
 			f.mu.Lock()
 			delete(f.idle, id)
@@ -286,6 +291,11 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 				state = `,"sandbox":{"state":"kept"}`
 			}
 			wait := `{"exited":true,"status":0}`
+			if frame.Keep && f.answer != "" {
+				fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,%s}`+"\n", frame.ID, f.answer)
+				f.mu.Unlock()
+				continue
+			}
 			if tag == "killed" {
 				wait, state = `{"exited":false,"signal":9}`, `,"sandbox":{"state":"lost"}`
 			}
@@ -302,6 +312,9 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 				imported = names
 			}
 			go func() {
+				for ; tag == "lingers" && took > time.Second && sleep(ctx, time.Second); took -= time.Second {
+					fmt.Fprintf(std.Stdout, `{"type":"output","id":%q,"stream":"stdout","text":"."}`+"\n", frame.ID)
+				}
 				if sleep(ctx, took) {
 					fmt.Fprintf(std.Stdout,
 						`{"type":"done","id":%q,"ok":true,"durationMs":1,"wait":%s,"imported":%s%s}`+"\n",

@@ -79,8 +79,8 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestNothingGrowsOfKept: a thousand guests that last, ended in all the ways in which they end, leave
-// no container, goroutine or megabyte.
+// TestNothingGrowsOfKept: a thousand guests that last, ended in all the ways in which they end,
+// leave no container, goroutine or megabyte.
 func TestNothingGrowsOfKept(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		churn := func(n int) (goroutines int, heap int64) {

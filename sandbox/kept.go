@@ -44,14 +44,18 @@ const (
 
 // KeptState says what a call has left in a kept guest.
 type KeptState struct {
-	State  State
-	Reason string // of StateBefore and StateLost, for a person: what the call did, or what failed
+	State  State  `json:"state"`
+	Reason string `json:"reason,omitempty"` // of StateBefore and StateLost: what the call did, or what failed
+
+	// Note says what else has happened to the variables, such as that a copy of an earlier state has
+	// taken over. It is for a person, of StateKept and StateBefore, and mostly empty.
+	Note string `json:"note,omitempty"`
 
 	// NoWayBack says why the next bad call would lose the variables: they are too large, or a
 	// library doesn't survive a fork. It is empty when a bad call can be undone.
-	NoWayBack string
+	NoWayBack string `json:"noWayBack,omitempty"`
 
-	Calls int // runs so far, this one included
+	Calls int `json:"call"` // runs so far, this one included
 }
 
 // Kept is a guest that runs one piece of code after the other, in order of arrival, in one
@@ -63,6 +67,7 @@ type Kept struct {
 
 	turn  chan struct{} // full from a call's turn to its end; those that wait have it in their order
 	calls int           // for the holder of turn
+	note  string        // the same; what Note returns
 
 	link  chan struct{} // full while somebody talks with the guest; a call takes it once it is admitted
 	pings int64         // for the holder of link

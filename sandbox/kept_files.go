@@ -65,8 +65,8 @@ const (
 // it was taken back already, or no way back from it was kept.
 var ErrNoUndo = errors.New("there is no call that could be undone")
 
-// Undo gives the variables the values of before the last call. An error means that nothing has
-// changed.
+// Undo gives the variables the values of before the last call. After an error they have not got
+// those; an *EndedError says that the sandbox has ended.
 func (k *Kept) Undo(ctx context.Context) (KeptState, error) {
 	n, res, err := k.ask(ctx, Request{Timeout: k.patience()}, func(id string, _ entrypoint.Options) any {
 		return entrypoint.Undo{Type: entrypoint.TypeUndo, ID: id}
@@ -74,10 +74,17 @@ func (k *Kept) Undo(ctx context.Context) (KeptState, error) {
 	switch {
 	case err != nil:
 		return KeptState{}, err
-	case n.done == nil:
-		return *res.Kept, nil
+	case res.Kept.State == StateLost:
+		return KeptState{}, &EndedError{res.Kept.Reason}
 	case n.done.Error != nil:
-		return KeptState{}, ErrNoUndo
+		err := ErrNoUndo
+		if n.done.Error.Code != entrypoint.CodeValidation {
+			err = fmt.Errorf("the call was not undone: %s", n.short(n.done.Error.Message))
+		}
+		if note := res.Kept.Note; note != "" {
+			err = fmt.Errorf("%w (%s)", err, note)
+		}
+		return KeptState{}, err
 	}
 	if res.Kept.State == StateBefore {
 		res.Kept.Reason = ""
@@ -148,12 +155,23 @@ func (k *Kept) ZipDir(ctx context.Context, path string, limit int64, w io.Writer
 	return err
 }
 
+// Note returns what happened to the variables before the last operation on files, as
+// KeptState.Note does for other calls, and forgets it. It is called between that and the next call.
+func (k *Kept) Note() string {
+	note := k.note
+	k.note = ""
+	return note
+}
+
 // files has the guest do something with files.
 func (k *Kept) files(ctx context.Context, f entrypoint.Files) (*session, error) {
 	n, res, err := k.ask(ctx, Request{Timeout: k.patience()}, func(id string, _ entrypoint.Options) any {
 		f.Type, f.ID = entrypoint.TypeFiles, id
 		return f
 	})
+	if err == nil {
+		k.note = res.Kept.Note
+	}
 	switch {
 	case err != nil:
 		return nil, err

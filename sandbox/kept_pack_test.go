@@ -101,7 +101,8 @@ func TestKeptPack(t *testing.T) {
 	}
 }
 
-// TestUnpackHostile: an archive reaches nothing outside of the directory, and nothing through a link.
+// TestUnpackHostile: an archive reaches nothing outside of the directory, and nothing through a
+// link.
 func TestUnpackHostile(t *testing.T) {
 	k, dir := kept(t, nil), t.TempDir()
 	for name, h := range map[string]tar.Header{

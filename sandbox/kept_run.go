@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -15,9 +16,8 @@ func (c Config) LongestCall() time.Duration {
 }
 
 // Run runs code where the last call left off. It waits for the calls before it, and for a place
-// among all runs. The Request's Environment and
-// Principal are ignored. Errors are those of Sandbox.Run; an
-// *EndedError means that nothing was run and that nothing will be.
+// among all runs. The Request's Environment and Principal are ignored. Errors are those of
+// Sandbox.Run; an *EndedError means that nothing was run and that nothing will be.
 func (k *Kept) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	begin := time.Now()
 	s := k.sandbox
@@ -135,7 +135,7 @@ func (k *Kept) talk(caller context.Context, n *session, order []byte) (Result, e
 			g.cut(cause)
 		}
 	}
-	n.abandon = func(error) {} // start sees to it
+	n.abandon = func(error) {} // start sees to it; until then sendFiles takes StartTimeout at most
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
 	stopped := context.AfterFunc(caller, n.cancelled)
@@ -209,17 +209,14 @@ func (k *Kept) state(n *session, r Result) *KeptState {
 		return &KeptState{State: StateLost, Reason: r.Message, Calls: k.calls}
 	}
 	told := n.done.Sandbox
-	state := &KeptState{Reason: n.short(told.Reason), NoWayBack: n.short(told.NoWayBack), Calls: k.calls}
+	state := &KeptState{Note: n.short(told.Reason), NoWayBack: n.short(told.NoWayBack), Calls: k.calls}
 	switch told.State {
 	case entrypoint.SandboxKept:
 		state.State = StateKept
 	case entrypoint.SandboxBefore:
-		state.State = StateBefore
+		state.State, state.Reason = StateBefore, r.Message
 	default:
-		state.State = StateLost
-	}
-	if state.State != StateKept && state.Reason == "" {
-		state.Reason = r.Message
+		state.State, state.Reason, state.Note = StateLost, cmp.Or(state.Note, r.Message), ""
 	}
 	return state
 }

@@ -189,13 +189,13 @@ func (n *session) isStopped() bool {
 // while: files that the code left are still read after it was killed. It is harmless when the run
 // is over.
 func (n *session) cancelWithin(since time.Time) {
-	grace := cancelGrace
+	grace, most := cancelGrace, cancelMax
 	if n.kept != nil {
-		grace = keptGrace
+		grace, most = keptGrace, keptGrace+cancelMax
 	}
-	time.AfterFunc(grace, func() {
+	time.AfterFunc(min(grace, most-time.Since(since)), func() {
 		heard := time.Unix(0, n.heard.Load())
-		if time.Since(heard) < grace && time.Since(since) < cancelMax {
+		if time.Since(heard) < grace && time.Since(since) < most {
 			n.cancelWithin(since)
 			return
 		}

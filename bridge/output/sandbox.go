@@ -8,22 +8,16 @@ import (
 
 // Sandbox says what became of the sandbox that a call ran in.
 type Sandbox struct {
-	ID     string        `json:"id"`
-	Call   int           `json:"call"`             // runs of code in it, this one included
-	State  sandbox.State `json:"state"`            // of the variables: kept, before or lost
-	New    bool          `json:"new,omitempty"`    // this call has begun it
-	Woken  bool          `json:"woken,omitempty"`  // it was saved before: files are back, variables are not
-	Reason string        `json:"reason,omitempty"` // of before and lost
-
-	// NoWayBack says why a bad call would end it; empty where the variables of before would be kept.
-	NoWayBack string `json:"noWayBack,omitempty"`
-	Ended     string `json:"ended,omitempty"`  // which one has ended to make room for this one
-	Before    string `json:"before,omitempty"` // why this sandbox replaces another one
+	ID string `json:"id"`
+	sandbox.KeptState
+	New    bool   `json:"new,omitempty"`    // this call has begun it
+	Woken  bool   `json:"woken,omitempty"`  // it was saved before: files are back, variables are not
+	Ended  string `json:"ended,omitempty"`  // which one has ended to make room for this one
+	Before string `json:"before,omitempty"` // why this sandbox replaces another one
 
 	// Missing says which files of one that was woken aren't back; empty for none.
 	Missing string `json:"missing,omitempty"`
 
-	Silent  bool `json:"-"` // nothing else in the result says the Reason
 	Running bool `json:"-"` // its processes run on between calls
 	Shared  bool `json:"-"` // calls that name none have another one when it has ended
 }
@@ -56,23 +50,23 @@ func (s *Sandbox) line() string {
 		}
 		return fmt.Sprintf("sandbox %s has ended: %s; %s", s.ID, s.Reason, next)
 	case s.State == sandbox.StateBefore:
-		line = fmt.Sprintf("sandbox %s: variables as before this call", s.ID)
-		if s.Silent {
-			line += ": " + s.Reason
-		}
-		line += "; files as the code left them; " + Gone(s.Running)
+		line = fmt.Sprintf("sandbox %s: variables as before this call; files as the code left them; %s", s.ID,
+			Gone(s.Running))
 	case s.Woken:
 		line = fmt.Sprintf("sandbox %s: %s", s.ID, Back(s.Missing))
 	case s.New:
 		line = fmt.Sprintf("sandbox %s: new", s.ID)
 	default:
-		line = fmt.Sprintf("sandbox %s, call %d", s.ID, s.Call)
+		line = fmt.Sprintf("sandbox %s, call %d", s.ID, s.Calls)
 	}
 	if s.Woken && s.State == sandbox.StateBefore {
 		line += "; " + Back(s.Missing)
 	}
 	if s.Ended != "" {
 		line += "; " + s.Ended + " has ended for it"
+	}
+	if s.Note != "" {
+		line += "; " + s.Note
 	}
 	if s.NoWayBack != "" {
 		line += "; no way back from here: " + s.NoWayBack

@@ -100,6 +100,8 @@ func (g *fakeGuest) Unpack(_ context.Context, _ string, archive []byte) error {
 	return err
 }
 
+func (g *fakeGuest) Note() string { return "" }
+
 func (g *fakeGuest) Done() <-chan struct{} { return g.done }
 
 func (g *fakeGuest) Ended() (string, bool) {
@@ -201,6 +203,13 @@ func saving(t *testing.T, s *hibernation.Store, test func(t *testing.T, h *house
 			t.Errorf("%d guests are left", n)
 		}
 	})
+}
+
+// locked changes a guest that a timer may save: timers take the lock, too.
+func (h *house) locked(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
 }
 
 // begin begins a sandbox and runs code in it.

@@ -40,7 +40,7 @@ func (h *house) filled(owner, file string, env *sandbox.Environment, s Settings)
 	if _, err := c.Run(h.t.Context(), sandbox.Request{Environment: env}, nil); err != nil {
 		h.t.Fatal(err)
 	}
-	h.last().file = file
+	h.locked(func() { h.last().file = file })
 	return c.ID()
 }
 
@@ -108,7 +108,7 @@ func TestHibernation(t *testing.T) {
 		if c, _, err := h.woken("me", id); err != nil || c.Woken {
 			t.Errorf("it is said again: %v", err)
 		}
-		h.last().file, h.last().socket = "second", true
+		h.locked(func() { h.last().file, h.last().socket = "second", true })
 		h.idle()
 	})
 	saving(t, storeIn(t, dir), func(t *testing.T, h *house) {
@@ -163,7 +163,7 @@ func TestSavedAtItsEnd(t *testing.T) {
 		}, false},
 		{"it dies", func(_ *testing.T, h *house, _ string) { h.last().dies("out of memory") }, false},
 		{"it can't be packed", func(_ *testing.T, h *house, _ string) {
-			h.last().unpackable = errors.New("no")
+			h.locked(func() { h.last().unpackable = errors.New("no") })
 			h.idle()
 		}, false},
 	} {
@@ -196,12 +196,12 @@ func TestOlderCounts(t *testing.T) {
 		h.idle()
 		for _, end := range []func(){
 			func() { h.last().dies("out of memory") },
-			func() { h.last().unpackable = errors.New("no space left"); h.idle() },
+			func() { h.locked(func() { h.last().unpackable = errors.New("no space left") }); h.idle() },
 		} {
 			if _, _, err := h.woken("me", id); err != nil {
 				t.Fatal(err)
 			}
-			h.last().file = "newer"
+			h.locked(func() { h.last().file = "newer" })
 			end()
 			synctest.Wait()
 			c, _, err := h.woken("me", id)

@@ -129,7 +129,7 @@ func (m *model) begin(owner string, s Settings) *modelBox {
 			idle++
 		}
 	}
-	if replaces && idle <= 0 {
+	if replaces && idle <= 0 && m.displaced(len(m.live(owner))) == nil {
 		return nil
 	}
 	now := time.Now()
@@ -150,11 +150,36 @@ func (m *model) made(b *modelBox) bool {
 		if at < 0 {
 			at = slices.IndexFunc(own, func(b *modelBox) bool { return !b.busy() })
 		}
-		if at < 0 {
+		settled := slices.DeleteFunc(slices.Clone(own), func(b *modelBox) bool { return b.replaces })
+		switch other := m.displaced(len(settled)); {
+		case at >= 0:
+			own[at].end(why)
+		case other == nil:
 			return false
+		default:
+			other.end("another caller, who has fewer, has begun one, and no more than 12 sandboxes in all are kept")
 		}
-		own[at].end(why)
 	}
 	b.replaces = false
 	return true
+}
+
+// displaced returns the one that ends for an owner that has own, all in use, where all callers
+// together have as many as they may have.
+func (m *model) displaced(own int) *modelBox {
+	settled := slices.DeleteFunc(m.live(""), func(b *modelBox) bool { return b.replaces })
+	for has := len(settled); has >= own+2; has-- {
+		for _, b := range settled {
+			all := 0
+			for _, other := range settled {
+				if other.owner == b.owner {
+					all++
+				}
+			}
+			if all == has && !b.busy() {
+				return b
+			}
+		}
+	}
+	return nil
 }

@@ -86,7 +86,7 @@ func TestModel(t *testing.T) {
 	}
 	for _, what := range []string{"begun", "full", "not made", "no place", "ended while made", "kept", "before", "lost",
 		"failed", "gone", "ended while it ran", "ended while it waited", "given up", "busy", "killed", "died",
-		"its caller is gone", "evicted", "idle", "old", "timeout", "deleted", "closed"} {
+		"its caller is gone", "evicted", "displaced", "idle", "old", "timeout", "deleted", "closed"} {
 		if seen[what] == 0 {
 			t.Errorf("it never happened: %s", what)
 		}
@@ -122,7 +122,8 @@ func (p *pair) compare(when string) {
 				p.t.Fatalf("%s: the guest of %s lives, which has ended for %q", when, b.id, b.reason)
 			}
 			for of, what := range map[string]string{"it was not used": "idle", "which is the most": "old",
-				"timeout_seconds": "timeout", "auto_delete_seconds": "deleted", "another one was begun": "evicted"} {
+				"timeout_seconds": "timeout", "auto_delete_seconds": "deleted", "another one was begun": "evicted",
+				"another caller": "displaced"} {
 				if strings.Contains(b.reason, of) {
 					p.seen[what]++
 				}

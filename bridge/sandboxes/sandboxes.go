@@ -9,6 +9,7 @@ package sandboxes
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -37,6 +38,9 @@ type Guest interface {
 	ZipDir(ctx context.Context, path string, limit int64, w io.Writer) error
 	Pack(ctx context.Context, path string, offset int64) (sandbox.Piece, error)
 	Unpack(ctx context.Context, path string, archive []byte) error
+
+	// Note returns what happened to the variables before the last operation on files, and forgets it.
+	Note() string
 
 	// Done is closed when the guest has ended by itself or by Close; Ended says why.
 	Done() <-chan struct{}
@@ -140,8 +144,9 @@ type Settings struct {
 // Begin reserves a place for a sandbox and returns the first Call in it, which makes the guest. If
 // the caller has as many as it may have, or all callers together have, the one of this caller that
 // was not used for the longest time ends once there is the guest, a paused one only where all are
-// paused that aren't in use. The error is a *FullError, which
-// the Call's methods may also return, where all others have come into use meanwhile.
+// paused that aren't in use. In the second case, where all of its own are in use, it is one of the
+// caller that has most, if that has at least two more. The error is a *FullError, which the Call's
+// methods may also return, where all others have come into use meanwhile.
 func (r *Registry) Begin(owner string, s Settings) (*Call, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,74 +166,6 @@ func (r *Registry) begin(owner string, s Settings) (*Call, error) {
 	return &Call{record: b}, nil
 }
 
-// room reports whether one more sandbox of an owner is to replace another one. The error is a
-// *FullError. It is called with mu held.
-func (r *Registry) room(owner string) (replaces bool, err error) {
-	if r.closed {
-		return false, &FullError{closed: true}
-	}
-	own, bound := r.crowded(owner)
-	if bound != "" {
-		idle := 0 // that no other new one will take the place of
-		for _, b := range r.of(owner) {
-			switch {
-			case b.replaces:
-				idle--
-			case !b.busy:
-				idle++
-			}
-		}
-		if idle <= 0 {
-			return false, &FullError{Own: own, Most: r.cfg.Most}
-		}
-	}
-	return bound != "", nil
-}
-
-// crowded returns how many sandboxes an owner has, and what bound doesn't let it have one more.
-// Those that are to replace others aren't counted.
-func (r *Registry) crowded(owner string) (own int, bound string) {
-	all := 0
-	for _, b := range r.live {
-		if b.replaces {
-			continue
-		}
-		all++
-		if b.owner == owner {
-			own++
-		}
-	}
-	switch {
-	case own >= PerOwner:
-		bound = plural(PerOwner, "sandbox") + " of a caller are"
-	case all >= r.cfg.Most:
-		bound = plural(r.cfg.Most, "sandbox") + " in all " + are(r.cfg.Most)
-	}
-	return own, bound
-}
-
-// replace ends a sandbox for b, which has come to life in its place, if there is no room for both.
-func (r *Registry) replace(b *record) error {
-	own, bound := r.crowded(b.owner)
-	b.replaces = false
-	if bound == "" {
-		return nil
-	}
-	var ends *record
-	for _, other := range r.of(b.owner) {
-		if !other.busy && (ends == nil || ends.paused && !other.paused) {
-			ends = other
-		}
-	}
-	if ends != nil {
-		ends.end("another one was begun, and no more than "+bound+" kept", saved)
-		b.evicted = ends.id
-		return nil
-	}
-	b.replaces = true
-	return &FullError{Own: own, Most: r.cfg.Most}
-}
-
 // of returns the sandboxes of an owner, the longest unused first. It is called with mu held.
 func (r *Registry) of(owner string) (own []*record) {
 	for _, b := range r.live {
@@ -236,12 +173,7 @@ func (r *Registry) of(owner string) (own []*record) {
 			own = append(own, b)
 		}
 	}
-	slices.SortFunc(own, func(a, b *record) int {
-		if c := a.used.Compare(b.used); c != 0 {
-			return c
-		}
-		return a.created.Compare(b.created)
-	})
+	slices.SortFunc(own, longer)
 	return own
 }
 
@@ -280,9 +212,11 @@ func (r *Registry) bury(b *record, reason string) {
 	r.tombList = append(r.tombList, b.id)
 }
 
-// forget drops a tombstone.
+// forget drops a tombstone, and the sessions that would be told of it.
 func (r *Registry) forget(at int) {
-	delete(r.tombs, r.tombList[at])
+	gone := r.tombList[at]
+	maps.DeleteFunc(r.shared, func(_, id string) bool { return id == gone && r.live[id] == nil })
+	delete(r.tombs, gone)
 	r.tombList = slices.Delete(r.tombList, at, at+1)
 }
 

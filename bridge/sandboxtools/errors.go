@@ -37,8 +37,8 @@ func (c *call) told(name string, err error) (said, code string) {
 	case errors.As(err, &file):
 		return c.fileTold(name, file)
 	case errors.Is(err, sandbox.ErrNoUndo):
-		return err.Error() + ": there was none since, or no way back was kept. Set the variables by run_python",
-			codeConflict
+		return text.Safe(err.Error()) + ": there was none since, or no way back was kept. Set the variables by " +
+			"run_python", codeConflict
 	case errors.As(err, new(*sandboxes.InUseError)):
 		return err.Error() + ". Re-check with sandbox_info", codeConflict
 	case errors.As(err, new(*sandboxes.AsleepError)):

@@ -24,7 +24,7 @@ func execTools() []tool {
 			{"env", "map", "", false}, {"timeout_ms", "integer", "default 60000; more than is allowed becomes that", false}},
 		[]field{{"stdout", "string", "", true}, {"stderr", "string", "", true}, {"exit_code", "integer", "", true},
 			{"truncated", "boolean", "", true}, {"run", "string", "for read_output, if truncated", false},
-			{"message", "string", "what stopped it", false}},
+			{"message", "string", "what stopped it, or happened to the variables", false}},
 		hints(false, false, false), (*call).exec}}
 }
 
@@ -59,6 +59,9 @@ func (c *call) exec() (any, error) {
 	ended := out.Status == sandbox.StatusOK || out.Status == sandbox.StatusExit
 	if !ended || out.Signal != 0 {
 		res.Message = out.Message
+	}
+	if out.Kept.Note != "" {
+		res.Message = strings.TrimSpace(res.Message + " " + "The sandbox: " + text.Safe(out.Kept.Note) + ".")
 	}
 	if out.Kept.State == sandbox.StateLost {
 		ended = false

@@ -27,6 +27,7 @@ type fake struct {
 	out      sandbox.Output
 	err      error // of everything
 	more     bool  // of a listing
+	note     string
 
 	once sync.Once
 	done chan struct{}
@@ -37,7 +38,7 @@ func (g *fake) Run(context.Context, sandbox.Request, sandbox.Host) (sandbox.Resu
 }
 
 func (g *fake) Undo(context.Context) (sandbox.KeptState, error) {
-	return sandbox.KeptState{State: sandbox.StateBefore}, g.err
+	return sandbox.KeptState{State: sandbox.StateBefore, Note: g.note}, g.err
 }
 
 func (g *fake) Exec(_ context.Context, c sandbox.Command) (sandbox.Output, error) {
@@ -87,6 +88,8 @@ func (g *fake) Pack(context.Context, string, int64) (sandbox.Piece, error) {
 }
 
 func (g *fake) Unpack(context.Context, string, []byte) error { return g.err }
+
+func (g *fake) Note() string { return g.note }
 
 func (g *fake) Done() <-chan struct{} { return g.done }
 func (g *fake) Ended() (string, bool) { return "it was closed", false }

@@ -3,10 +3,12 @@ package sandboxtools
 import (
 	"errors"
 	goruntime "runtime"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -31,7 +33,7 @@ func lifeTools() []tool {
 	return []tool{
 		{"sandbox_create", "Create a sandbox",
 			"Create a sandbox: Linux with Python, files in /workspace and /tmp, no network. It is ready at once; " +
-				"run_python takes its id too. Processes are stopped between calls, unless keep_running.",
+				"run_python takes its id too. All is stopped between calls; keep_running lets processes run on, not threads.",
 			[]field{{"name", "string", "", false}, {"from_template", "string", "see sandbox_template_list", false},
 				{"timeout_seconds", "integer", timeout, false}, {"auto_delete_seconds", "integer", remove, false},
 				{"metadata", "map", "", false}, {"env_vars", "map", "no secrets", false},
@@ -221,10 +223,17 @@ func (c *call) undo() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := map[string]any{"id": c.report.Sandbox, "state": state.State}
+	var said []string
 	if state.State == sandbox.StateBefore {
 		i, err := c.cfg.Registry.Info(c.caller.Owner, c.report.Sandbox)
-		done["message"] = output.Gone(err == nil && i.Settings.Running)
+		said = append(said, output.Gone(err == nil && i.Settings.Running))
+	}
+	if state.Note != "" {
+		said = append(said, text.Safe(state.Note))
+	}
+	done := map[string]any{"id": c.report.Sandbox, "state": state.State}
+	if said != nil {
+		done["message"] = strings.Join(said, "; ")
 	}
 	return done, nil
 }

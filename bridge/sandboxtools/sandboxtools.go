@@ -107,17 +107,17 @@ func Definitions() []mcp.Tool {
 		d := mcp.NewToolWithRawSchema(t.name, t.about, schema(t.args))
 		d.RawOutputSchema = schema(t.gives)
 		d.Title, d.Annotations = t.title, t.hints
+		d.Annotations.OpenWorldHint = new(t.name == createTemplate) // which fetches packages
 		all = append(all, d)
 	}
 	return all
 }
 
-// hints returns annotations. Whether a tool acts on the world outside is always yes: its commands
-// may call the user's servers.
+// hints returns annotations of a tool that doesn't act on the world outside: commands have no
+// network, and can't call the user's servers.
 func hints(readOnly, destructive, idempotent bool) mcp.ToolAnnotation {
 	return mcp.ToolAnnotation{
 		ReadOnlyHint: new(readOnly), DestructiveHint: new(destructive), IdempotentHint: new(idempotent),
-		OpenWorldHint: new(true),
 	}
 }
 
@@ -128,7 +128,7 @@ type call struct {
 	caller Caller
 	ctx    context.Context
 	report Report
-	woken  string // what its caller is told where it has woken the sandbox
+	beside []string // what is said of the sandbox: that the call has woken it, or a Guest's Note
 }
 
 // A partial is the result of a tool that has failed half-way: what there is of it, as an error.
@@ -157,7 +157,7 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by C
 		said, code := c.told(name, err)
 		c.report.Code = code
 		c.report.Bytes = len(said)
-		return mcp.NewToolResultError(said), c.report
+		return c.telling(mcp.NewToolResultError(said)), c.report
 	}
 	structured, err := json.Marshal(result)
 	if err != nil {
@@ -168,13 +168,19 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by C
 		shown = s.summary()
 	}
 	res := mcp.NewToolResultText(string(shown))
-	if c.woken != "" {
-		res.Content = append(res.Content, mcp.NewTextContent(c.woken))
-	}
+	c.telling(res)
 	res.RawStructuredContent = structured
 	res.IsError = failed
 	c.report.Bytes = len(structured)
 	return res, c.report
+}
+
+// telling adds to a result what else happened.
+func (c *call) telling(res *mcp.CallToolResult) *mcp.CallToolResult {
+	for _, s := range c.beside {
+		res.Content = append(res.Content, mcp.NewTextContent(s))
+	}
+	return res
 }
 
 // summarized is a result whose text leaves out what no model can read.
@@ -199,9 +205,16 @@ func (c *call) within(do func(sandboxes.Guest) error) error {
 		return err
 	}
 	defer box.Leave()
-	err = box.Do(c.ctx, do)
+	tell := func(s string) { c.beside = append(c.beside, fmt.Sprintf("[sandbox %s: %s]", box.ID(), s)) }
+	err = box.Do(c.ctx, func(g sandboxes.Guest) error {
+		err := do(g)
+		if note := g.Note(); note != "" {
+			tell(text.Safe(note))
+		}
+		return err
+	})
 	if box.Woken {
-		c.woken = fmt.Sprintf("[sandbox %s: %s]", box.ID(), text.Safe(output.Back(box.Missing())))
+		tell(text.Safe(output.Back(box.Missing())))
 	}
 	return err
 }

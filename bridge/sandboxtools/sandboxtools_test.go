@@ -27,7 +27,7 @@ func TestAnnotations(t *testing.T) {
 	for _, d := range Definitions() {
 		a := d.Annotations
 		got := letter[*a.ReadOnlyHint] + letter[*a.DestructiveHint] + letter[*a.IdempotentHint]
-		if got != want[d.Name] || !*a.OpenWorldHint || d.Title == "" || d.Description == "" {
+		if got != want[d.Name] || *a.OpenWorldHint != (d.Name == "sandbox_template_create") || d.Title == "" || d.Description == "" {
 			t.Errorf("%s: %s, want %s; %+v", d.Name, got, want[d.Name], d)
 		}
 		delete(want, d.Name)
@@ -211,6 +211,11 @@ func TestExec(t *testing.T) {
 			func(_ sandbox.Command, r executed, failed bool) bool {
 				return failed && r.Message == "The sandbox has ended with it."
 			}},
+		{"an older state took over", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 137, Signal: 9,
+			Message: "It was killed.", Kept: sandbox.KeptState{State: sandbox.StateKept, Note: "threads are gone"}},
+			func(_ sandbox.Command, r executed, failed bool) bool {
+				return !failed && r.Message == "It was killed. The sandbox: threads are gone."
+			}},
 		{"both streams", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, Output: []sandbox.Chunk{
 			{Stream: "stdout", Text: "a"}, {Stream: "stderr", Text: "b"}, {Stream: "stdout", Text: "c"}}},
 			func(_ sandbox.Command, r executed, _ bool) bool { return r.Stdout == "ac" && r.Stderr == "b" }},
@@ -246,6 +251,34 @@ func TestExec(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNote: what happened to the variables before a call stands in its result.
+func TestNote(t *testing.T) {
+	b := newBox(t)
+	b.call("sandbox_create", `{}`)
+	b.guests[0].note, b.guests[0].files["/workspace/a"] = "an older copy took over", "hello"
+	want := "[sandbox " + b.id() + ": an older copy took over]"
+	for _, tc := range []struct {
+		tool, args string
+		failed     bool
+	}{
+		{"sandbox_files_read", `"path":"/workspace/a"`, false},
+		{"sandbox_files_read", `"path":"/workspace/none"`, true},
+		{"sandbox_files_write", `"path":"/workspace/b","content":""`, false},
+		{"sandbox_files_list", `"path":"/workspace"`, false},
+		{"sandbox_files_download_dir", `"path":"/workspace"`, false},
+	} {
+		res, _ := b.by("me", tc.tool, `{"sandbox_id":"`+b.id()+`",`+tc.args+`}`)
+		last, _ := res.Content[len(res.Content)-1].(mcp.TextContent)
+		if last.Text != want || len(res.Content) != 2 || res.IsError != tc.failed {
+			t.Errorf("%s: got %+v, want %q at the end", tc.tool, res.Content, want)
+		}
+	}
+	got := b.call("sandbox_undo", `{"sandbox_id":"ID"}`)
+	if !strings.Contains(got, `"message":"threads and processes of earlier calls are gone; an older copy took over"`) {
+		t.Errorf("undo: %s", got)
 	}
 }
 

@@ -13,13 +13,15 @@ import (
 // disk is the size of /workspace in a sandbox, in MiB.
 const disk = 128
 
+const createTemplate = "sandbox_template_create"
+
 func templateTools() []tool {
 	return []tool{
 		{"sandbox_template_list", "List templates", "List the templates for sandbox_create: the Python packages " +
 			"that a sandbox has.",
 			[]field{{"name_prefix", "string", "", false}}, []field{{"templates", "objects", "", true}},
 			hints(true, false, true), (*call).templates},
-		{"sandbox_template_create", "Create a template",
+		{createTemplate, "Create a template",
 			"Make a template with Python packages, which may take minutes. It is ready then.",
 			[]field{{"name", "string", "", true}, {"from", "string", "base", false},
 				{"packages", "strings", `such as "pandas>=2"`, false},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -11,7 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
@@ -151,6 +154,20 @@ func newBridgeConn(ctx context.Context, pid int, conn net.Conn, printed func(m *
 		_ = b.rpc.Serve(jsonrpc.NewReader(conn, consoleMessage), lines, 0) // a call says what went wrong
 	}()
 	return b
+}
+
+// listTime bounds how long a bridge may take to list its sandboxes: it may be stopped.
+const listTime = 5 * time.Second
+
+// list returns the sandboxes of the bridge.
+func (b *bridgeConn) list(ctx context.Context) (all []bridge.UserSandbox, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	raw, err := b.rpc.Call(ctx, b.rpc.NewID(), bridge.UserList, nil)
+	if err == nil {
+		err = json.Unmarshal(raw, &all)
+	}
+	return all, err
 }
 
 func (b *bridgeConn) close() {

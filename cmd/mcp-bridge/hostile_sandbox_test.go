@@ -65,9 +65,10 @@ func (got hostileKept) recorded(t *testing.T, log, sandbox string) {
 // canary is a call that comes after a hostile one.
 const canary = "print(6 * 7, mcp_shop.add(a=1, b=9007199254740993)[\"sum\"])"
 
-// TestHostileTwice runs every program of testdata/hostile twice in a sandbox, and a canary then. An
-// interpreter that a program has broken stays so, which its comment says; but no answer, number of
-// calls, output or line of the audit log of a call may be another call's, or the program's own word.
+// TestHostileTwice runs every program of testdata/hostile twice in a sandbox, and a canary then.
+// An interpreter that a program has broken stays so, which its comment says; but no answer, number
+// of calls, output or line of the audit log of a call may be another call's, or the program's own
+// word.
 func TestHostileTwice(t *testing.T) {
 	needEngine(t)
 	log := filepath.Join(t.TempDir(), "audit.log")

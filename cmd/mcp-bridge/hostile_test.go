@@ -16,13 +16,14 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/transcript"
 )
 
-// hostile is a program of testdata/hostile. The comments at its top say what it does and, each on a
-// line of its own, what must come of it ("want:", one JSON object) and how many seconds it has
-// ("timeout:", as many as it takes without); "alone" stands in one that moves or takes so much that
-// no other runs beside it. "kept:" and "again:" say what comes of it in a sandbox and the second
-// time there, and "next:" what becomes of the next call, where that is something else. Of the members of a wanted object texts are patterns in which * is any
-// text, a status may be one of several with | between them, exitCode may be "!0", truncated says
-// whether there is such a member, and artifacts is how many there are.
+// hostile is a program of testdata/hostile. The comments at its top say what it does and, each on
+// a line of its own, what must come of it ("want:", one JSON object) and how many seconds it has
+// ("timeout:", as many as it takes without); "alone" stands in one that moves or takes so much
+// that no other runs beside it. "kept:" and "again:" say what comes of it in a sandbox and the
+// second time there, and "next:" what becomes of the next call, where that is something else. Of
+// the members of a wanted object texts are patterns in which * is any text, a status may be one of
+// several with | between them, exitCode may be "!0", truncated says whether there is such a
+// member, and artifacts is how many there are.
 type hostile struct {
 	name, code        string
 	want              map[string]any

@@ -67,7 +67,8 @@ func TestKilledInSandboxes(t *testing.T) {
 	killAtRandomMoments(t, calls, 5, "MCP_BRIDGE_STATE=session")
 }
 
-// killAtRandomMoments kills bridges that a client has written calls to, the last of which has an id.
+// killAtRandomMoments kills bridges that a client has written calls to, the last of which has an
+// id.
 func killAtRandomMoments(t *testing.T, calls string, last int, vars ...string) {
 	t.Helper()
 	clients := len(vars) > 0

@@ -78,14 +78,14 @@ func (a *app) withBridges(ctx context.Context, printed func(*jsonrpc.Message),
 	byPID, rows := map[int]*bridgeConn{}, []sandboxRow{}
 	for _, b := range conns {
 		defer b.close()
-		raw, err := b.rpc.Call(ctx, b.rpc.NewID(), bridge.UserList, nil)
-		var all []bridge.UserSandbox
-		if err == nil {
-			err = json.Unmarshal(raw, &all)
-		}
+		all, err := b.list(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
+			}
+			if errors.Is(err, context.DeadlineExceeded) {
+				a.say(fmt.Sprintf("the bridge with process %d has not answered for %v; its sandboxes are left out", b.pid,
+					listTime))
 			}
 			continue // it has ended meanwhile
 		}

@@ -381,8 +381,8 @@ func TestLockDownInASandbox(t *testing.T) {
 }
 
 // TestHibernationOnEngine: a sandbox that is idle is saved and ends, the next call by its id wakes
-// it, and a bridge that was killed after it was saved leaves it to the next one. Files are back byte
-// for byte; variables are not.
+// it, and a bridge that was killed after it was saved leaves it to the next one. Files are back
+// byte for byte; variables are not.
 func TestHibernationOnEngine(t *testing.T) {
 	needEngine(t)
 	dir, state := filepath.Join(t.TempDir(), "saved"), t.TempDir()

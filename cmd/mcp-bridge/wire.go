@@ -324,10 +324,10 @@ func (p *parts) close() error {
 	var runs, servers, engine, watchdog error
 	if p.sandbox != nil {
 		work.Go(func() {
-			p.console.close()
-			if p.lasting != nil {
+			if p.lasting != nil { // which ends what a person runs in a sandbox, too
 				p.lasting.Close()
 			}
+			p.console.close()
 			runs = p.sandbox.Close()
 		})
 	}

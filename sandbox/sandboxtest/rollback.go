@@ -32,7 +32,8 @@ var badCalls = []struct {
 }
 
 // Rollback makes every bad call rounds times in one sandbox, and after each finds the variables of
-// before, within the time that the next answer may take. The image has python3.
+// before. It logs how long the next answers took, which depends on the machine. The image has
+// python3.
 func Rollback(t *testing.T, d runtime.Driver, image string, rounds int) {
 	s, err := sandbox.New(d, config(image, runtime.Self()))
 	if err != nil {
