@@ -190,7 +190,8 @@ type answers struct {
 	dead    []string // directories of those that have died, whose watchdogs haven't written the record yet
 }
 
-// join asks what is known. Where no bridge answers and one has died, it waits for its watchdog, once.
+// join asks what is known. Where no bridge answers and one has died, it waits for its watchdog,
+// once.
 func (p *peers) join() answers {
 	for deadline := time.Now().Add(deadWait); ; time.Sleep(deadPoll) {
 		heard := p.send(message{})

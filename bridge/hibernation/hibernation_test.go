@@ -72,7 +72,8 @@ func files(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// TestSaved: what was saved comes back, to its owner alone, and nothing of it can be read in the file.
+// TestSaved: what was saved comes back, to its owner alone, and nothing of it can be read in the
+// file.
 func TestSaved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "saved")
 	s := open(t, dir)
@@ -325,7 +326,8 @@ func members(t testing.TB, data []byte) (names []string, err error) {
 	return names, err
 }
 
-// TestUnpack: large files come in parts, links and directories last, and hostile archives not at all.
+// TestUnpack: large files come in parts, links and directories last, and hostile archives not at
+// all.
 func TestUnpack(t *testing.T) {
 	got, err := members(t, archive(t,
 		tar.Header{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o500},

@@ -83,7 +83,8 @@ type waking struct {
 	moved     func()
 }
 
-// wake returns a sandbox that was saved, nil if there is none or if it is live. done must be called.
+// wake returns a sandbox that was saved, nil if there is none or if it is live. done must be
+// called.
 func (r *Registry) wake(ctx context.Context, owner, id string) (*waking, error) {
 	if !r.Hibernates() {
 		return nil, nil

@@ -319,8 +319,8 @@ func TestTwoBridges(t *testing.T) {
 	})
 }
 
-// TestSharedAsleep: the sandbox of the calls that name none is woken by the next one of its session,
-// and removed when that is over.
+// TestSharedAsleep: the sandbox of the calls that name none is woken by the next one of its
+// session, and removed when that is over.
 func TestSharedAsleep(t *testing.T) {
 	dir := t.TempDir()
 	saving(t, storeIn(t, dir), func(t *testing.T, h *house) {

@@ -27,10 +27,10 @@ func (r *Registry) room(owner string) (replaces bool, err error) {
 	return bound != "", nil
 }
 
-// displaced returns the sandbox that ends for one of an owner that has own, all of which are in use:
-// of the owners that have most, the one that was not used for the longest time. That owner must
-// have at least two more, so that it has no fewer than the other one afterwards. It is nil for none.
-// A pause doesn't protect from that.
+// displaced returns the sandbox that ends for one of an owner that has own, all of which are in
+// use: of the owners that have most, the one that was not used for the longest time. That owner
+// must have at least two more, so that it has no fewer than the other one afterwards. It is nil for
+// none. A pause doesn't protect from that.
 func (r *Registry) displaced(own int) *record {
 	has := map[string]int{}
 	for _, b := range r.live {

@@ -221,9 +221,9 @@ func (r *Registry) forget(at int) {
 }
 
 // Enter returns a Call in a sandbox once the calls that came before it are over. It calls queued,
-// which may be nil, as soon as the call has its place among them. One that was saved is woken by the
-// Call. The error is a *GoneError, a *BusyError, a *FullError, an *hibernation.Error or the cause of
-// ctx's end.
+// which may be nil, as soon as the call has its place among them. One that was saved is woken by
+// the Call. The error is a *GoneError, a *BusyError, a *FullError, an *hibernation.Error or the
+// cause of ctx's end.
 func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (*Call, error) {
 	w, err := r.wake(ctx, owner, id)
 	if err != nil {

@@ -26,8 +26,9 @@ func (p *parts) hibernation() (*sandboxes.Hibernation, error) {
 	return &sandboxes.Hibernation{Store: store, Log: p.log, Environment: p.chooser.Named}, nil
 }
 
-// hibernationKey returns the user's key of saved sandboxes: from the keyring, or where there is none
-// from a file of mode 0600. If there is no key yet it makes one, or returns hibernation.ErrNoKey.
+// hibernationKey returns the user's key of saved sandboxes: from the keyring, or where there is
+// none from a file of mode 0600. If there is no key yet it makes one, or returns
+// hibernation.ErrNoKey.
 func (p *parts) hibernationKey(mayMake bool) ([]byte, error) {
 	dir := stateDir()
 	if dir == "" {
