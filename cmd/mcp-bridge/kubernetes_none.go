@@ -1,0 +1,8 @@
+//go:build !kubernetes
+
+package main
+
+import "github.com/mcp-bridge/mcp-bridge/runtime/detect"
+
+// newCluster is nil: this program has no client for Kubernetes.
+var newCluster func(engines) detect.Candidate
