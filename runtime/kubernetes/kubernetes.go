@@ -46,6 +46,7 @@ type Driver struct {
 // times bound what the cluster is given time for. Tests shorten them.
 type times struct {
 	start   time.Duration // from a pod's creation until its container runs
+	users   time.Duration // the same of the first pod with a user namespace, which not every node gives
 	pull    time.Duration // the same where an image may have to be pulled first
 	renew   time.Duration // from one renewal of a lease to the next
 	lease   time.Duration // after which a bridge that hasn't renewed its lease is dead
@@ -66,7 +67,7 @@ func New(cfg Config) *Driver {
 	}
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what matters comes back as errors
 	d := &Driver{cfg: cfg, log: log, self: runtime.Self(), times: times{
-		start: 25 * time.Second, pull: 10 * time.Minute, renew: 10 * time.Second, lease: 40 * time.Second,
+		start: 25 * time.Second, users: 8 * time.Second, pull: 10 * time.Minute, renew: 10 * time.Second, lease: 40 * time.Second,
 		force: 30 * time.Second, settled: 10 * time.Minute,
 	}}
 	d.Engine = engine.New(engine.Config[*connection]{

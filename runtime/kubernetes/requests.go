@@ -44,7 +44,7 @@ func (c *connection) start(ctx context.Context, make func() *corev1.Pod, patienc
 	tries := p.Spec.HostUsers != nil && !c.d.ownUsersWork.Load()
 	if tries {
 		var end context.CancelFunc
-		first, end = context.WithTimeoutCause(ctx, patience/3, errUnready)
+		first, end = context.WithTimeoutCause(ctx, c.d.times.users, errUnready)
 		defer end()
 	}
 	err := c.startOnce(ctx, first, p, done)
@@ -116,7 +116,7 @@ func (c *connection) Start(ctx context.Context, id string) error {
 		return err
 	}
 	// Why is in the pod's status, which comes a moment later.
-	ctx, cancel := context.WithTimeout(ctx, c.d.times.start/3)
+	ctx, cancel := context.WithTimeout(ctx, c.d.times.start/10)
 	defer cancel()
 	if why := c.pods.await(ctx, id, ended); why != nil && ctx.Err() == nil {
 		return why
