@@ -114,7 +114,7 @@ func (c *connection) pod(name string, s runtime.Spec) *corev1.Pod {
 	for i, t := range append([]runtime.Tmpfs{{Path: "/dev/shm", Size: s.Limits.Shm}}, s.Tmpfs...) {
 		name := "memory-" + strconv.Itoa(i)
 		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: bytes(t.Size)},
+			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: amount(t.Size)},
 		}})
 		ctr.VolumeMounts = append(ctr.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: t.Path})
 	}
@@ -146,8 +146,8 @@ func path(env []string) []corev1.EnvVar {
 // evicted. Without a limit of processors a pod is promised a tenth of one.
 func resources(l runtime.Limits) corev1.ResourceRequirements {
 	limits := corev1.ResourceList{
-		corev1.ResourceMemory:           *bytes(l.Memory),
-		corev1.ResourceEphemeralStorage: *bytes(ephemeral),
+		corev1.ResourceMemory:           *amount(l.Memory),
+		corev1.ResourceEphemeralStorage: *amount(ephemeral),
 	}
 	requests := maps.Clone(limits)
 	if l.CPUs > 0 {
@@ -159,7 +159,7 @@ func resources(l runtime.Limits) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Limits: limits, Requests: requests}
 }
 
-func bytes(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.BinarySI) }
+func amount(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.BinarySI) }
 
 // ids returns the numbers of a user, which Validate has seen.
 func ids(user string) (uid, gid int64) {
