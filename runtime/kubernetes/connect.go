@@ -98,7 +98,7 @@ func (c *connection) ask(ctx context.Context) error {
 	c.ownUsers = minor >= 33 && !c.d.sharedUsers.Load()
 	c.facts = runtime.Facts{
 		Engine: "kubernetes", Version: v.GitVersion, APIVersion: "v1", Endpoint: c.cfg.Host + "/" + c.namespace,
-		Remote: true, Cluster: true, CgroupVersion: 2, Seccomp: "engine", OwnUsers: c.ownUsers,
+		Remote: true, Cluster: true, CgroupVersion: 2, Seccomp: "engine",
 		Enforces: runtime.Enforced{Memory: true, CPUs: true},
 		Lacks: []string{
 			"a pod has a network interface, whatever its cluster does with it: the guest's own filter denies code " +
@@ -151,8 +151,8 @@ func (c *connection) runtimeClass(ctx context.Context) error {
 		return c.d.Unavailable(c.cfg.Host, err, "check that the cluster is up: kubectl cluster-info")
 	}
 	c.facts.StartedBy(class.Handler)
-	if c.facts.OwnKernel { // it keeps RLIMIT_NPROC for each container, and no profile of the node's
-		c.facts.OwnUsers, c.facts.Seccomp = true, ""
+	if c.facts.OwnKernel { // no profile of the node's holds in it
+		c.facts.Seccomp = ""
 	}
 	return nil
 }
@@ -199,11 +199,12 @@ func (c *connection) rights(ctx context.Context) error {
 // grant is what to do where a right is missing.
 const grant = "grant it with the Role of packaging/kubernetes: kubectl apply -k packaging/kubernetes"
 
-// Facts implements engine.Client.
+// Facts implements engine.Client. A user namespace counts once a pod has had one: until then the
+// guest must not have the kernel count processes by user.
 func (c *connection) Facts() runtime.Facts {
 	f := c.facts
-	if f.OwnUsers && !f.OwnKernel && c.d.sharedUsers.Load() {
-		f.OwnUsers = false
+	f.OwnUsers = f.OwnKernel || c.d.ownUsersWork.Load() && !c.d.sharedUsers.Load()
+	if !f.OwnKernel && c.d.sharedUsers.Load() {
 		f.Lacks = append(f.Lacks[:len(f.Lacks):len(f.Lacks)], "its nodes refuse pods a user namespace of their own")
 	}
 	return f

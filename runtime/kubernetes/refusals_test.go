@@ -176,6 +176,9 @@ func TestUserNamespaces(t *testing.T) {
 	}
 	d := f.driver(t, Config{})
 	d.times.users = time.Second / 4
+	if facts, err := d.Facts(t.Context()); err != nil || facts.OwnUsers {
+		t.Errorf("got %+v, %v; no pod has had a user namespace yet", facts, err)
+	}
 	for range 2 {
 		if _, err := d.Run(t.Context(), f.target(d)(t).Spec("print(1)"), silent()); err != nil {
 			t.Fatal(err)
