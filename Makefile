@@ -10,7 +10,7 @@ FUZZTIME ?= 10s
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build install man completions release-check demo test test-all storms conformance clients browser hosts check setup third-party vulncheck fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes install man completions release-check demo test test-all storms conformance clients browser hosts check setup third-party vulncheck fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -18,6 +18,9 @@ help: ## list these targets
 
 build: ## build bin/mcp-bridge
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -tags "$(TAGS)" -o bin/mcp-bridge ./cmd/mcp-bridge
+
+build-kubernetes: ## build bin/mcp-bridge-kubernetes, which can have code run in a cluster and is twice as large
+	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -tags "$(TAGS) kubernetes" -o bin/mcp-bridge-kubernetes ./cmd/mcp-bridge
 
 install: build ## build it and put it into ~/.local/bin, or /usr/local/bin for root; PREFIX=DIR for DIR/bin
 	mkdir -p "$(PREFIX)/bin"
@@ -138,6 +141,9 @@ engines: ## conformance tests over every engine, and a table of what each keeps;
 
 engine-tests: ## test/engines/with-engine leaves nothing behind; needs the same
 	@test/engines/tests
+
+kubernetes: ## the driver of clusters over a real node, built from Go modules: 15 minutes once on two cores, then 8; needs root and engines
+	@test/kubernetes/run
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@test/fuzz "$(FUZZTIME)"
