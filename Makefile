@@ -51,8 +51,8 @@ check: fmt vet lint unit python ## some minutes, no engine
 setup: ## install what is missing on this machine
 	@scripts/setup
 
-third-party: ## write the licences and notices of the modules in the binary to cmd/mcp-bridge/THIRD_PARTY
-	@touch cmd/mcp-bridge/THIRD_PARTY
+third-party: ## write the licences and notices of the modules in the binary to cmd/mcp-bridge/THIRD_PARTY and THIRD_PARTY_KUBERNETES
+	@touch cmd/mcp-bridge/THIRD_PARTY cmd/mcp-bridge/THIRD_PARTY_KUBERNETES
 	go test -count=1 -run TestThirdParty -tags "$(TAGS)" ./cmd/mcp-bridge -update
 
 vulncheck: ## look for known vulnerabilities in what the binary calls, which asks Go's database of them

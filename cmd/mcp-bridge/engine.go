@@ -109,7 +109,8 @@ func (e engines) setting() string {
 // urlSchemes are those of the engines' APIs.
 var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
 
-// isCluster reports whether a setting names Kubernetes: kubernetes, or kubernetes:CONTEXT/NAMESPACE.
+// isCluster reports whether a setting names Kubernetes: kubernetes, or
+// kubernetes:CONTEXT/NAMESPACE.
 func isCluster(s string) bool { return s == "kubernetes" || strings.HasPrefix(s, "kubernetes:") }
 
 // cluster returns the context and the namespace of such a setting, empty where it names none. What

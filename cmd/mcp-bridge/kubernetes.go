@@ -3,6 +3,7 @@
 package main
 
 import (
+	_ "embed"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -17,3 +18,8 @@ var newCluster = func(e engines) detect.Candidate {
 	return detect.Candidate{Name: "kubernetes", Endpoint: strings.Trim(where+"/"+namespace, "/"),
 		Open: func() runtime.Driver { return kubernetes.New(cfg) }}
 }
+
+// thirdPartyKubernetes is the licences and notices of what the build tag adds to thirdParty.
+//
+//go:embed THIRD_PARTY_KUBERNETES
+var thirdPartyKubernetes string

@@ -41,14 +41,16 @@ func realTarget(d *Driver) func(*testing.T) runtimetest.Target {
 	}
 }
 
-// podsDiffer are the properties that pods haven't got, and what there is instead; docs/kubernetes.md
-// and doctor say so too.
+// podsDiffer are the properties that pods haven't got, and what there is instead;
+// docs/kubernetes.md and doctor say so too.
 var podsDiffer = map[string]string{
-	"programs can't be run from where they can be written": "a pod's memory is not mounted noexec: what runs has no " +
+	"programs can't be run from where they can be written": "a pod's memory is not mounted noexec: what " +
+		"runs has no " +
 		"privileges and no capabilities",
 	"writable places": "a pod's memory is not mounted nosuid, nodev and noexec; its sizes hold",
 	"namespaces":      "with control groups of version 1 a container runtime makes no namespace for them",
-	"control group namespace": "with control groups of version 1 a container runtime makes no namespace for them, so a " +
+	"control group namespace": "with control groups of version 1 a container runtime makes no namespace " +
+		"for them, so a " +
 		"container sees its path in the machine's",
 }
 

@@ -110,7 +110,8 @@ func (c *connection) ask(ctx context.Context) error {
 		},
 	}
 	if h := c.d.cfg.Hardening.Seccomp; h != nil {
-		c.facts.Lacks = append(c.facts.Lacks, fmt.Sprintf("a cluster takes no seccomp profile over its API, so %q is "+
+		c.facts.Lacks = append(c.facts.Lacks, fmt.Sprintf("a cluster takes no seccomp profile over its API, "+
+			"so %q is "+
 			"not set: the node's default and the guest's own filter hold", h.Name))
 	}
 	if err := c.runtimeClass(ctx); err != nil {

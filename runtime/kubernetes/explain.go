@@ -43,7 +43,8 @@ func (c *connection) explain(err error) error {
 		return nil
 	case apierrors.IsTooManyRequests(err):
 		return refuse("the API server has too much to do and takes no more requests",
-			"run the call again in a moment; lower MCP_BRIDGE_MAX_CONCURRENT, or give the bridge a FlowSchema of its own")
+			"run the call again in a moment; lower MCP_BRIDGE_MAX_CONCURRENT, or give the bridge a FlowSchema of "+
+				"its own")
 	case apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota"):
 		return refuse("the quota of namespace "+c.namespace+" is used up",
 			"raise it (kubectl describe quota), or lower MCP_BRIDGE_MEMORY, MCP_BRIDGE_CPUS or MCP_BRIDGE_STANDBY")
@@ -63,9 +64,11 @@ func (c *connection) explain(err error) error {
 		return refuse("the cluster doesn't know this account any more", "log in again, as with: kubectl get pods")
 	case apierrors.IsNotFound(err) && strings.Contains(text, "namespaces"):
 		return refuse("there is no namespace "+c.namespace,
-			"make it (kubectl create namespace "+c.namespace+"), or name another: MCP_BRIDGE_RUNTIME=kubernetes:CONTEXT/NAMESPACE")
+			"make it (kubectl create namespace "+c.namespace+"), or name another: "+
+				"MCP_BRIDGE_RUNTIME=kubernetes:CONTEXT/NAMESPACE")
 	case apierrors.IsInvalid(err) && strings.Contains(text, "image"):
-		return refuse("the cluster doesn't take the image's name", "set MCP_BRIDGE_IMAGE to a name such as python:3.12-slim")
+		return refuse("the cluster doesn't take the image's name",
+			"set MCP_BRIDGE_IMAGE to a name such as python:3.12-slim")
 	case apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err),
 		apierrors.IsInternalError(err):
 		return refuse("the API server can't answer now", "run the call again; if that fails: kubectl cluster-info")

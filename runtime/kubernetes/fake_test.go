@@ -178,7 +178,8 @@ func (f *fake) class(w http.ResponseWriter, r *http.Request) {
 		notFound(w, r.PathValue("name"))
 		return
 	}
-	answerJSON(w, nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: r.PathValue("name")}, Handler: handler})
+	answerJSON(w, nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: r.PathValue("name")},
+		Handler: handler})
 }
 
 // stamp gives an object the next resource version; f.mu is held.

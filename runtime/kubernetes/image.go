@@ -99,8 +99,10 @@ func (c *connection) keep(ref, id string) {
 var errImages = errors.New("a cluster's API has no images: it only runs those of registries and of its nodes")
 
 func noImages(what string) error {
-	return &Refusal{Err: fmt.Errorf("%s: %w", what, errImages), Next: "make it with podman or docker (mcp-bridge " +
-		"env build, env export --oci), push it to the cluster's registry, and name it by digest in MCP_BRIDGE_IMAGE"}
+	return &Refusal{Err: fmt.Errorf("%s: %w", what, errImages),
+		Next: "make it with podman or docker (mcp-bridge " +
+			"env build, env export --oci), push it to the cluster's registry, and name it by digest in " +
+			"MCP_BRIDGE_IMAGE"}
 }
 
 // ImportImage implements engine.Client.

@@ -67,7 +67,8 @@ func New(cfg Config) *Driver {
 	}
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what matters comes back as errors
 	d := &Driver{cfg: cfg, log: log, self: runtime.Self(), times: times{
-		start: 25 * time.Second, users: 8 * time.Second, pull: 10 * time.Minute, renew: 10 * time.Second, lease: 40 * time.Second,
+		start: 25 * time.Second, users: 8 * time.Second, pull: 10 * time.Minute, renew: 10 * time.Second,
+		lease: 40 * time.Second,
 		force: 30 * time.Second, settled: 10 * time.Minute,
 	}}
 	d.Engine = engine.New(engine.Config[*connection]{

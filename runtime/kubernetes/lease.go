@@ -209,9 +209,9 @@ func (l *leases) look(ctx context.Context) (living map[string]bool, over []coord
 	return living, over, nil
 }
 
-// sweep removes the leases that are over, and then the pods of their owners. A lease that is renewed
-// meanwhile stays. With all it looks for pods without any lease too, which a bridge that died in a
-// sweep may have left.
+// sweep removes the leases that are over, and then the pods of their owners. A lease that is
+// renewed meanwhile stays. With all it looks for pods without any lease too, which a bridge that
+// died in a sweep may have left.
 func (l *leases) sweep(ctx context.Context, all bool) {
 	_, over, err := l.look(ctx)
 	if err != nil {
@@ -242,7 +242,8 @@ func (l *leases) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for instance := range l.held {
-		err := l.c.cli.CoordinationV1().Leases(l.c.namespace).Delete(ctx, leaseName(instance), metav1.DeleteOptions{})
+		err := l.c.cli.CoordinationV1().Leases(l.c.namespace).Delete(ctx, leaseName(instance),
+			metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			l.c.d.log.Debug("lease not removed", "lease", leaseName(instance), "err", err)
 		}

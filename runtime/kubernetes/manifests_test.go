@@ -81,8 +81,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestManifests: each file that the kustomization names is there and the reverse, the policy is about
-// the pods of the driver and denies all, and the metric is one that the bridge exports.
+// TestManifests: each file that the kustomization names is there and the reverse, the policy is
+// about the pods of the driver and denies all, and the metric is one that the bridge exports.
 func TestManifests(t *testing.T) {
 	text, err := os.ReadFile(manifests + "/kustomization.yaml")
 	if err != nil {
@@ -90,12 +90,14 @@ func TestManifests(t *testing.T) {
 	}
 	files, _ := filepath.Glob(manifests + "/*.yaml")
 	for _, file := range files {
-		if name := filepath.Base(file); name != "kustomization.yaml" && !strings.Contains(string(text), "- "+name+"\n") {
+		if name := filepath.Base(file); name != "kustomization.yaml" && !strings.Contains(string(text),
+			"- "+name+"\n") {
 			t.Errorf("the kustomization doesn't name %s", name)
 		}
 	}
 	policy := find[*networkingv1.NetworkPolicy](t).Spec
-	if policy.PodSelector.MatchLabels[labelApp] != app || len(policy.PolicyTypes) != 2 || len(policy.Egress) != 0 ||
+	if policy.PodSelector.MatchLabels[labelApp] != app || len(policy.PolicyTypes) != 2 ||
+		len(policy.Egress) != 0 ||
 		len(policy.Ingress) != 0 {
 		t.Errorf("the policy doesn't deny all to the driver's pods: %+v", policy)
 	}

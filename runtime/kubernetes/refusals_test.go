@@ -38,18 +38,21 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"too many", metav1.Status{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests},
 			"too much to do", "run the call again"},
-		{"quota", *forbidden(`pods "x" is forbidden: exceeded quota: small, requested: memory=1Gi, used: memory=1Gi`),
+		{"quota",
+			*forbidden(`pods "x" is forbidden: exceeded quota: small, requested: memory=1Gi, used: memory=1Gi`),
 			"the quota of namespace code is used up", "kubectl describe quota"},
 		{"verb", *forbidden(`pods is forbidden: User "b" cannot create resource "pods" in API group ""`),
 			"may not create pods in namespace code", "kubectl apply -k"},
 		{"standard", *forbidden(`pods "x" is forbidden: violates PodSecurity "restricted:latest"`),
 			"refuses such pods", "restricted"},
-		{"class", *forbidden(`pod rejected: RuntimeClass "gvisor" not found`), "no such RuntimeClass", "runtimeclass"},
+		{"class", *forbidden(`pod rejected: RuntimeClass "gvisor" not found`), "no such RuntimeClass",
+			"runtimeclass"},
 		{"namespace", metav1.Status{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 			Message: `namespaces "code" not found`}, "there is no namespace code", "kubectl create namespace"},
 		{"token", metav1.Status{Code: http.StatusUnauthorized, Reason: metav1.StatusReasonUnauthorized},
 			"doesn't know this account", "log in again"},
-		{"overload", metav1.Status{Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable},
+		{"overload", metav1.Status{Code: http.StatusServiceUnavailable,
+			Reason: metav1.StatusReasonServiceUnavailable},
 			"can't answer now", "kubectl cluster-info"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,7 +82,8 @@ func TestMissingRights(t *testing.T) {
 	said(t, err, "may not do in namespace code: create pods/attach, delete leases", "kubectl apply -k")
 }
 
-// TestRuntimeClass: one that a cluster hasn't got is refused, and one with a kernel of its own known.
+// TestRuntimeClass: one that a cluster hasn't got is refused, and one with a kernel of its own
+// known.
 func TestRuntimeClass(t *testing.T) {
 	f := newFake(t)
 	f.classes["sandboxed"] = "runsc"
@@ -117,8 +121,10 @@ func TestPodsThatNeverRun(t *testing.T) {
 		status     *corev1.PodStatus
 		says, next string
 	}{
-		{"evicted", failedWith("Evicted", "The node was low on resource: memory."), "evicted the pod", "MCP_BRIDGE_MEMORY"},
-		{"preempted", failedWith("Preempting", "Preempted in order to admit critical pod"), "higher priority", "again"},
+		{"evicted", failedWith("Evicted", "The node was low on resource: memory."), "evicted the pod",
+			"MCP_BRIDGE_MEMORY"},
+		{"preempted", failedWith("Preempting", "Preempted in order to admit critical pod"),
+			"higher priority", "again"},
 		{"node lost", failedWith("NodeLost", ""), "its node was lost", "another node"},
 		{"backoff", waiting("ImagePullBackOff", "Back-off pulling image: 401 Unauthorized"),
 			"the registry wants a login", "log in"},
@@ -159,7 +165,8 @@ func TestEvictedWhileItRan(t *testing.T) {
 		f.change(name, func(p *corev1.Pod) { p.Status.Reason, p.Status.Message = "Evicted", "low on memory" })
 		g.kill()
 	}()
-	_, err := d.Run(t.Context(), f.target(d)(t).Spec("import time; print('up', flush=True); time.sleep(300)"), std)
+	_, err := d.Run(t.Context(), f.target(d)(t).Spec("import time; print('up', flush=True); "+
+		"time.sleep(300)"), std)
 	said(t, err, "evicted the pod: low on memory", "run the call again")
 }
 

@@ -239,7 +239,8 @@ func (c *connection) removed(ctx context.Context, id string) error {
 // List implements engine.Client. The leases are asked for after the pods: a bridge takes its lease
 // before it makes a pod.
 func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
-	found, err := c.cli.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{LabelSelector: labelApp + "=" + app})
+	found, err := c.cli.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{LabelSelector: labelApp +
+		"=" + app})
 	if err != nil {
 		return nil, c.explain(err)
 	}

@@ -48,7 +48,8 @@ func TestClusterRights(t *testing.T) {
 	var out strings.Builder
 	std := silent()
 	std.Stdout = &out
-	if exit, err := d.Run(t.Context(), g.Spec("print(6 * 7)"), std); err != nil || exit.Code != 0 || out.String() != "42\n" {
+	if exit, err := d.Run(t.Context(), g.Spec("print(6 * 7)"), std); err != nil || exit.Code != 0 ||
+		out.String() != "42\n" {
 		t.Errorf("with the least rights: %+v, %q, %v", exit, out.String(), err)
 	}
 	if _, err := d.Orphans(t.Context(), g.Owner); err != nil {

@@ -21,13 +21,13 @@ const (
 	hostname  = "sandbox" // the same in every pod, so that none learns anything by it
 	container = "code"
 
-	// ephemeral bounds what a pod leaves on its node's disk: its log, since its root is read-only and its
-	// directories are in memory.
+	// ephemeral bounds what a pod leaves on its node's disk: its log, since its root is read-only and
+	// its directories are in memory.
 	ephemeral = 128 << 20
 
-	// termination is where the kubelet mounts a file of the node's disk, which anybody can write to, into
-	// every container. Below root's home the code can't get at it; where it can, the gate's limit of the
-	// size of a file holds.
+	// termination is where the kubelet mounts a file of the node's disk, which anybody can write to,
+	// into every container. Below root's home the code can't get at it; where it can, the gate's limit
+	// of the size of a file holds.
 	termination = "/root/.termination"
 
 	// labelDriver tells the pods of one connection from all others.
@@ -35,8 +35,8 @@ const (
 	labelApp    = "app.kubernetes.io/managed-by"
 	app         = "mcp-bridge"
 
-	// startSlack is how much longer a pod may live by the cluster's clock, which counts from before its
-	// image is pulled.
+	// startSlack is how much longer a pod may live by the cluster's clock, which counts from before
+	// its image is pulled.
 	startSlack = 3 * time.Minute
 )
 

@@ -48,7 +48,8 @@ var imageReasons = []string{
 
 // startReasons are those for one that can't be made or started.
 var startReasons = []string{
-	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun",
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError",
+	"ContainerCannotRun",
 }
 
 // waits returns why a container that waits will never run; nil where it may.
@@ -66,13 +67,15 @@ func imageError(image, reason, message string) error {
 	text := runtime.OneLine(reason + ": " + message)
 	if reason == "ErrImageNeverPull" {
 		return &runtime.ImageError{Ref: image, Err: errors.New("the node that a pod was given hasn't got it"),
-			Next: "load it onto each node, as with: kind load docker-image; or name one of a registry in MCP_BRIDGE_IMAGE"}
+			Next: "load it onto each node, as with: kind load docker-image; or name one of a registry in " +
+				"MCP_BRIDGE_IMAGE"}
 	}
 	return runtime.PullError(image, errors.New(text))
 }
 
 func notStarted(reason, message string) error {
-	return &Refusal{Err: fmt.Errorf("the node could not start the container: %s: %s", reason, runtime.OneLine(message)),
+	return &Refusal{Err: fmt.Errorf("the node could not start the container: %s: %s", reason,
+		runtime.OneLine(message)),
 		Next: "check that MCP_BRIDGE_IMAGE has sh, env and python3; what the node says: kubectl describe pods -l " +
 			labelApp + "=" + app}
 }
@@ -86,7 +89,8 @@ func ended(p *corev1.Pod, gone bool) (bool, error) {
 	case t != nil && t.ExitCode == gateNoProgram:
 		return true, fmt.Errorf("the image has no %s on its PATH: not found", p.Spec.Containers[0].Args[0])
 	case t != nil && t.ExitCode == gateNoLimits:
-		return true, errors.New("its limits could not be set: the node gives containers fewer descriptors than that")
+		return true, errors.New("its limits could not be set: the node gives containers fewer descriptors " +
+			"than that")
 	case p != nil && p.Status.Phase == corev1.PodFailed && p.Status.Reason != "":
 		return true, failed(p)
 	case t != nil:
@@ -97,8 +101,8 @@ func ended(p *corev1.Pod, gone bool) (bool, error) {
 	return false, nil
 }
 
-// exitOf returns how a pod's container ended, if it has. What ended it from outside, and is no fault
-// of the code, is an error.
+// exitOf returns how a pod's container ended, if it has. What ended it from outside, and is no
+// fault of the code, is an error.
 func exitOf(p *corev1.Pod) (runtime.Exit, bool, error) {
 	if p == nil {
 		return runtime.Exit{}, false, nil
@@ -118,13 +122,15 @@ func exitOf(p *corev1.Pod) (runtime.Exit, bool, error) {
 	return runtime.Exit{}, false, nil
 }
 
-// outside are the reasons of a pod's end that are the cluster's, each with what it means and what to
-// do next.
+// outside are the reasons of a pod's end that are the cluster's, each with what it means and what
+// to do next.
 var outside = map[string][2]string{
 	"Evicted": {"the node had too little left and evicted the pod",
 		"run the call again; give the nodes more memory or disk, or lower MCP_BRIDGE_MEMORY"},
-	"Preempted":    {"pods of a higher priority took its place", "run the call again, or give the pods room of their own"},
-	"Preempting":   {"pods of a higher priority took its place", "run the call again, or give the pods room of their own"},
+	"Preempted": {"pods of a higher priority took its place",
+		"run the call again, or give the pods room of their own"},
+	"Preempting": {"pods of a higher priority took its place",
+		"run the call again, or give the pods room of their own"},
 	"NodeLost":     {"its node was lost", "run the call again; another node takes it"},
 	"NodeShutdown": {"its node was shut down", "run the call again; another node takes it"},
 	"Shutdown":     {"its node was shut down", "run the call again; another node takes it"},
@@ -156,8 +162,9 @@ func failed(p *corev1.Pod) error {
 	}
 	means, known := outside[reason]
 	if !known {
-		means = [2]string{"the cluster ended the pod: " + reason, "run the call again; what the cluster says: kubectl " +
-			"describe pods -l " + labelApp + "=" + app}
+		means = [2]string{"the cluster ended the pod: " + reason,
+			"run the call again; what the cluster says: kubectl " +
+				"describe pods -l " + labelApp + "=" + app}
 	}
 	return &Refusal{Err: errors.New(runtime.OneLine(means[0] + ": " + message)), Next: means[1]}
 }
@@ -185,6 +192,7 @@ func (c *connection) unready(name string, patience time.Duration) error {
 		doing = "the node says: " + runtime.OneLine(w.Reason+" "+w.Message)
 	}
 	return &Refusal{Err: fmt.Errorf("the pod did not start %s: %s", within, doing),
-		Next: "run the call again: the node may still be pulling the image; if that fails: kubectl describe pods -l " +
+		Next: "run the call again: the node may still be pulling the image; if that fails: kubectl describe " +
+			"pods -l " +
 			labelApp + "=" + app}
 }

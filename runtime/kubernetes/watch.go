@@ -134,7 +134,8 @@ func (w *pods) expected(name string) bool {
 
 // await calls done with each that is heard of a pod until it returns true or an error, or until ctx
 // ends. The pod may be nil.
-func (w *pods) await(ctx context.Context, name string, done func(p *corev1.Pod, gone bool) (bool, error)) error {
+func (w *pods) await(ctx context.Context, name string, done func(p *corev1.Pod, gone bool) (bool,
+	error)) error {
 	for {
 		p, gone, changed := w.last(name)
 		if ok, err := done(p, gone); ok || err != nil {
