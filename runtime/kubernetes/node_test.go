@@ -24,10 +24,9 @@ type guest struct {
 	stdin io.WriteCloser
 	gone  chan struct{} // closed once the process and its group have ended
 
-	mu     sync.Mutex
-	to     [2]io.Writer // the outputs of who is attached; nil for nobody
-	over   chan struct{}
-	killed bool
+	mu   sync.Mutex
+	to   [2]io.Writer // the outputs of who is attached; nil for nobody
+	over chan struct{}
 }
 
 // start does what a kubelet does with a new pod.
