@@ -209,26 +209,34 @@ func (l *leases) look(ctx context.Context) (living map[string]bool, over []coord
 	return living, over, nil
 }
 
-// sweep removes the leases that are over, and then the pods of their owners. A lease that is
-// renewed meanwhile stays. With all it looks for pods without any lease too, which a bridge that
-// died in a sweep may have left.
+// sweep removes the leases that are over, and then the pods of their owners, for which it doesn't
+// wait: there may be hundreds. A lease that is renewed meanwhile stays. With all it sees to what
+// earlier sweeps, and a bridge that died in one, have left: pods without a lease, and those whose
+// node doesn't answer.
 func (l *leases) sweep(ctx context.Context, all bool) {
 	_, over, err := l.look(ctx)
 	if err != nil {
 		return // the next sweep tries again, and a call says what is wrong
 	}
+	removed := false
 	for _, lease := range over {
 		err := l.c.cli.CoordinationV1().Leases(l.c.namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{ResourceVersion: &lease.ResourceVersion},
 		})
-		all = all || err == nil
+		removed = removed || err == nil
 	}
-	if !all {
+	if !removed && !all {
 		return
 	}
-	gone, err := runtime.Reap(ctx, l.c.d, l.c.d.self)
-	for _, o := range gone {
+	found, err := l.c.d.Orphans(ctx, l.c.d.self)
+	for _, o := range found {
+		if err = l.c.delete(ctx, o.ID, grace); err != nil {
+			break
+		}
 		l.c.d.log.Info("pod of a dead bridge is removed", "pod", o.Name, "was_running", o.Running)
+	}
+	if err == nil && all {
+		_, err = runtime.Reap(ctx, l.c.d, l.c.d.self)
 	}
 	if err != nil && ctx.Err() == nil {
 		l.c.d.log.Warn("pods of dead bridges could not be removed", "err", err)

@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -209,29 +210,10 @@ func TestLeases(t *testing.T) {
 	if _, err := d.Facts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pod := func(name, instance string) {
-		labels := runtime.Owner{Instance: instance}.Labels()
-		labels[labelApp] = app
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.pods[name] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-			Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "x"}}}}
-		f.stamp(&f.pods[name].ObjectMeta)
-	}
-	lease := func(instance string) {
-		now := metav1.NewMicroTime(time.Now())
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName(instance),
-			Labels: map[string]string{labelApp: app, runtime.LabelInstance: instance}},
-			Spec: coordinationv1.LeaseSpec{RenewTime: &now}}
-		f.stamp(&l.ObjectMeta)
-		f.leases[l.Name] = l
-	}
-	lease("living")
-	lease("dead")
-	pod("living-pod", "living")
-	pod("dead-pod", "dead")
+	f.lease("living")
+	f.lease("dead")
+	f.pod("living-pod", "living")
+	f.pod("dead-pod", "dead")
 	f.mu.Lock()
 	f.pods["foreign"] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
 	f.mu.Unlock()
@@ -245,7 +227,7 @@ func TestLeases(t *testing.T) {
 		case <-ctx.Done():
 			t.Fatal("the dead bridge's pod is still there")
 		}
-		lease("living") // renewed
+		f.lease("living") // renewed
 		f.mu.Lock()
 		gone = f.pods["dead-pod"] == nil && f.leases[leaseName("dead")] == nil
 		f.mu.Unlock()
@@ -254,6 +236,61 @@ func TestLeases(t *testing.T) {
 	defer f.mu.Unlock()
 	if f.pods["living-pod"] == nil || f.pods["foreign"] == nil || f.leases[leaseName("living")] == nil {
 		t.Errorf("pods %v, leases %v: what isn't a dead bridge's was removed", len(f.pods), len(f.leases))
+	}
+}
+
+// pod adds a pod of a bridge.
+func (f *fake) pod(name, instance string) {
+	labels := runtime.Owner{Instance: instance}.Labels()
+	labels[labelApp] = app
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pods[name] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "x"}}}}
+	f.stamp(&f.pods[name].ObjectMeta)
+}
+
+// lease adds the lease of a bridge, or renews it.
+func (f *fake) lease(instance string) {
+	now := metav1.NewMicroTime(time.Now())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName(instance),
+		Labels: map[string]string{labelApp: app, runtime.LabelInstance: instance}},
+		Spec: coordinationv1.LeaseSpec{RenewTime: &now}}
+	f.stamp(&l.ObjectMeta)
+	f.leases[l.Name] = l
+}
+
+// TestManyDead: 200 pods of 20 bridges that died together are removed by one, each asked for once or
+// twice.
+func TestManyDead(t *testing.T) {
+	f := newFake(t)
+	d := f.driver(t, Config{})
+	d.times.renew, d.times.lease = time.Second, 2*time.Second
+	for i := range 20 {
+		instance := fmt.Sprintf("DEAD%d", i)
+		f.lease(instance)
+		for j := range 10 {
+			f.pod(fmt.Sprintf("pod-%d-%d", i, j), instance)
+		}
+	}
+	if _, err := d.Facts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for left := 200; left > 0; _, left = f.count("") {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%d pods of dead bridges are left", left)
+		}
+	}
+	if deletes, _ := f.count("delete pods"); deletes > 400 {
+		t.Errorf("%d requests to delete 200 pods", deletes)
 	}
 }
 
