@@ -18,8 +18,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// TestClusterFigures measures, in one run: an answer over an attached stream, beside what an exec in
-// the same pod takes; and a fresh pod's first output, beside a bare pod of the same spec that runs.
+// TestClusterFigures measures, in one run: an answer over an attached stream, beside what an exec
+// in the same pod takes; and a fresh pod's first output, beside a bare pod of the same spec that
+// runs.
 func TestClusterFigures(t *testing.T) {
 	d := realDriver(t)
 	g := realTarget(d)(t)

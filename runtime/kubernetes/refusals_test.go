@@ -262,8 +262,8 @@ func (f *fake) lease(instance string) {
 	f.leases[l.Name] = l
 }
 
-// TestManyDead: 200 pods of 20 bridges that died together are removed by one, each asked for once or
-// twice.
+// TestManyDead: 200 pods of 20 bridges that died together are removed by one, each asked for once
+// or twice.
 func TestManyDead(t *testing.T) {
 	f := newFake(t)
 	d := f.driver(t, Config{})
