@@ -206,7 +206,8 @@ func (c *connection) Facts() runtime.Facts {
 	f := c.facts
 	f.OwnUsers = f.OwnKernel || c.d.ownUsersWork.Load() && !c.d.sharedUsers.Load()
 	if !f.OwnKernel && c.d.sharedUsers.Load() {
-		f.Lacks = append(f.Lacks[:len(f.Lacks):len(f.Lacks)], "its nodes refuse pods a user namespace of their own")
+		f.Lacks = append(f.Lacks[:len(f.Lacks):len(f.Lacks)], "its nodes refuse pods a user namespace of their "+
+			"own, so only the guest's watch and the podPidsLimit of a node's kubelet stop a fork bomb")
 	}
 	return f
 }
