@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -19,6 +19,9 @@ help: ## list these targets
 
 build: ## build bin/mcp-bridge
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -tags "$(TAGS)" -o bin/mcp-bridge ./cmd/mcp-bridge
+
+build-kubernetes: ## build bin/mcp-bridge-kubernetes, which can have code run in a cluster and is twice as large
+	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -tags "$(TAGS) kubernetes" -o bin/mcp-bridge-kubernetes ./cmd/mcp-bridge
 
 install: build ## build it and put it into ~/.local/bin, or /usr/local/bin for root; PREFIX=DIR for DIR/bin
 	mkdir -p "$(PREFIX)/bin"
@@ -49,8 +52,8 @@ check: fmt vet lint unit python ## some minutes, no engine
 setup: ## install what is missing on this machine
 	@scripts/setup
 
-third-party: ## write the licences and notices of the modules in the binary to cmd/mcp-bridge/THIRD_PARTY
-	@touch cmd/mcp-bridge/THIRD_PARTY
+third-party: ## write the licences and notices of the modules in the binary to cmd/mcp-bridge/THIRD_PARTY and THIRD_PARTY_KUBERNETES
+	@touch cmd/mcp-bridge/THIRD_PARTY cmd/mcp-bridge/THIRD_PARTY_KUBERNETES
 	go test -count=1 -run TestThirdParty -tags "$(TAGS)" ./cmd/mcp-bridge -update
 
 vulncheck: ## look for known vulnerabilities in what the binary calls, which asks Go's database of them
@@ -145,6 +148,9 @@ engines: ## conformance tests over every engine, and a table of what each keeps;
 
 engine-tests: ## test/engines/with-engine leaves nothing behind; needs the same
 	@test/engines/tests
+
+kubernetes: ## the driver of clusters over a real node, built from Go modules: 15 minutes once on two cores, then 8; needs root and engines
+	@test/kubernetes/run
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@test/fuzz "$(FUZZTIME)"

@@ -173,6 +173,7 @@ type Facts struct {
 	// the filter that the engine sets: "strict", a path, "engine" for its default; empty for none
 	Seccomp string
 	LSM     []string // "apparmor", "selinux": those that the engine applies to containers
+	Cluster bool     // containers run on the machines of a cluster, which keeps the users apart
 	Desktop bool     // the engine runs in a VM of its own, which is the wall, rootful inside or not
 	// each container has a user namespace of its own, so that RLIMIT_NPROC counts its processes alone
 	OwnUsers bool

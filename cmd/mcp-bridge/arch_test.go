@@ -41,7 +41,7 @@ func goList(t *testing.T) []goPackage {
 	tags, err := os.ReadFile("../../scripts/build-tags")
 	must(t, err)
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports",
-		"-tags", strings.TrimSpace(string(tags)), module+"...")
+		"-tags", strings.TrimSpace(string(tags))+" kubernetes", module+"...")
 	out, err := cmd.Output()
 	if err != nil && os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" {
 		t.Skipf("the user that runs containers has no modules; make unit has run this: %v", err)

@@ -246,6 +246,13 @@ func checkRuntime(v string) error {
 	if v == "" || v == "podman" || v == "docker" {
 		return nil
 	}
+	switch {
+	case isCluster(v) && newCluster == nil:
+		return errors.New("MCP_BRIDGE_RUNTIME=kubernetes: this program was built without Kubernetes, which would " +
+			"double its size; use mcp-bridge-kubernetes, or build it: make build-kubernetes")
+	case isCluster(v):
+		return nil
+	}
 	if isURL(v) {
 		u, err := url.Parse(v)
 		if err == nil && slices.Contains(urlSchemes, u.Scheme) {
@@ -254,7 +261,7 @@ func checkRuntime(v string) error {
 		return fmt.Errorf("MCP_BRIDGE_RUNTIME: it is a URL of another kind than %s://",
 			strings.Join(urlSchemes, "://, "))
 	}
-	return fmt.Errorf("MCP_BRIDGE_RUNTIME=%q: it is podman, docker, or the URL of an engine's API "+
+	return fmt.Errorf("MCP_BRIDGE_RUNTIME=%q: it is podman, docker, kubernetes, or the URL of an engine's API "+
 		"such as unix:///run/user/1000/podman/podman.sock", v)
 }
 

@@ -56,7 +56,9 @@ func (d *doctor) verdict(v detect.Verdict, works bool) {
 
 func engineLine(f runtime.Facts) string {
 	where := ""
-	if f.Desktop {
+	if f.Cluster {
+		where = ", on a cluster's nodes"
+	} else if f.Desktop {
 		where = ", in a virtual machine"
 	} else if f.Remote {
 		where = ", on another machine"
@@ -74,6 +76,10 @@ func (d *doctor) walls(f runtime.Facts) {
 	case f.Desktop:
 		d.say(fine, "rootless", "no, in a virtual machine",
 			"a flaw in the engine would hand over the virtual machine", "")
+	case f.Cluster:
+		d.say(toKnow, "rootless", "not told: the cluster's nodes run the containers",
+			"a flaw in a node's runtime would hand over the node, with what else runs there",
+			"name a RuntimeClass with a kernel of its own, such as gVisor's: MCP_BRIDGE_OCI_RUNTIME")
 	default:
 		d.say(toKnow, "rootless", "no, and MCP_BRIDGE_ALLOW_ROOTFUL accepts that",
 			"a flaw in the engine would hand over the machine", ordinary)

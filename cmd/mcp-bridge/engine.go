@@ -49,6 +49,8 @@ func (e engines) candidates() []detect.Candidate {
 		return []detect.Candidate{e.podman(os.Getenv("CONTAINER_HOST"))}
 	case endpoint == "docker":
 		return []detect.Candidate{e.docker("")}
+	case isCluster(endpoint):
+		return []detect.Candidate{newCluster(e)}
 	case strings.HasPrefix(endpoint, "npipe:"): // which podman's bindings don't speak
 		return []detect.Candidate{e.docker(endpoint)}
 	case endpoint != "":
@@ -106,6 +108,21 @@ func (e engines) setting() string {
 
 // urlSchemes are those of the engines' APIs.
 var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
+
+// isCluster reports whether a setting names Kubernetes: kubernetes, or
+// kubernetes:CONTEXT/NAMESPACE.
+func isCluster(s string) bool { return s == "kubernetes" || strings.HasPrefix(s, "kubernetes:") }
+
+// cluster returns the context and the namespace of such a setting, empty where it names none. What
+// follows the last slash is the namespace: behind a context whose name has a slash there is another
+// one.
+func cluster(s string) (where, namespace string) {
+	where = strings.TrimPrefix(strings.TrimPrefix(s, "kubernetes"), ":")
+	if i := strings.LastIndex(where, "/"); i >= 0 {
+		return where[:i], where[i+1:]
+	}
+	return where, ""
+}
 
 func isURL(s string) bool { return strings.Contains(s, "://") }
 

@@ -187,7 +187,7 @@ func versionCmd(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
 			if licenses {
-				fmt.Fprint(a.stdout, thirdParty)
+				fmt.Fprint(a.stdout, thirdParty, thirdPartyKubernetes)
 				return
 			}
 			fmt.Fprintln(a.stdout, "mcp-bridge", version())

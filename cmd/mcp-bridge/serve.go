@@ -225,8 +225,8 @@ func (p *parts) search(what purpose) {
 
 // variablesHelp lists the variables of config.
 const variablesHelp = `
-  MCP_BRIDGE_RUNTIME                container engine: podman, docker, or the URL of an engine's API;
-                                    default: the best that is found
+  MCP_BRIDGE_RUNTIME                container engine: podman, docker, the URL of an engine's API, or
+                                    kubernetes[:CONTEXT[/NAMESPACE]]; default: the best that is found
   MCP_BRIDGE_IMAGE                  container image with python3; default python:3.12-slim, else one
                                     made by mcp-bridge image build
   MCP_BRIDGE_PULL                   when the image is asked for from its registry: missing, never or

@@ -17,17 +17,48 @@ import (
 )
 
 // TestThirdParty makes THIRD_PARTY of the modules whose packages are in the binary, on any system,
-// and compares it with the file. `make third-party` writes it.
+// and THIRD_PARTY_KUBERNETES of those that the build tag kubernetes adds, and compares both with
+// the files. `make third-party` writes them.
 func TestThirdParty(t *testing.T) {
 	if testing.Short() || os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" {
 		t.Skip("it lists all packages with go, once, in make check")
 	}
+	usual, more := modulesOf(t, ""), modulesOf(t, " kubernetes")
+	for name := range usual {
+		delete(more, name)
+		if strings.HasPrefix(name, "k8s.io/") {
+			t.Errorf("%s is in the binary that is built without Kubernetes", name)
+		}
+	}
+	goRoot, err := exec.Command("go", "env", "GOROOT").Output()
+	must(t, err)
+	usual["the Go standard library"] = map[string]bool{filepath.Join(strings.TrimSpace(string(goRoot)),
+		"LICENSE"): true}
+	for file, modules := range map[string]map[string]map[string]bool{
+		"THIRD_PARTY": usual, "THIRD_PARTY_KUBERNETES": more,
+	} {
+		want := notices(t, modules)
+		if *update {
+			must(t, os.WriteFile(file, []byte(want), 0o644))
+		}
+		got, err := os.ReadFile(file)
+		must(t, err)
+		if string(got) != want {
+			t.Errorf("%s isn't what the modules in the binary say (%d bytes, want %d); run: make third-party",
+				file, len(got), len(want))
+		}
+	}
+}
+
+// modulesOf returns the files with licences and notices, by module and version, of a build with
+// the usual tags and more.
+func modulesOf(t *testing.T, more string) map[string]map[string]bool {
 	tags, err := os.ReadFile("../../scripts/build-tags")
 	must(t, err)
-	modules := map[string]map[string]bool{} // files with licences and notices, by module and version
+	modules := map[string]map[string]bool{}
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags",
-			strings.TrimSpace(string(tags)), ".")
+			strings.TrimSpace(string(tags))+more, ".")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
@@ -60,18 +91,7 @@ func TestThirdParty(t *testing.T) {
 			}
 		}
 	}
-	goRoot, err := exec.Command("go", "env", "GOROOT").Output()
-	must(t, err)
-	modules["the Go standard library"] = map[string]bool{filepath.Join(strings.TrimSpace(string(goRoot)),
-		"LICENSE"): true}
-	want := notices(t, modules)
-	if *update {
-		must(t, os.WriteFile("THIRD_PARTY", []byte(want), 0o644))
-	}
-	if thirdParty != want && !*update {
-		t.Errorf("THIRD_PARTY isn't what the modules in the binary say (%d bytes, want %d); run: make third-party",
-			len(thirdParty), len(want))
-	}
+	return modules
 }
 
 var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|unlicense|patents)([-._].*)?$`)

@@ -118,8 +118,11 @@ def _start(machine: str, arch: int) -> list[bytes]:
     return code
 
 
-def program(machine: str) -> bytes | None:
-    """The filter for a machine as os.uname() names it, or None where its numbers aren't known."""
+def program(machine: str, internet: bool = True) -> bytes | None:
+    """The filter for a machine as os.uname() names it, or None where its numbers aren't known.
+
+    internet says whether code may have sockets of the internet, which elsewhere reach lo alone.
+    """
     if machine not in _ARCHITECTURES:
         return None
     arch, own, some = _ARCHITECTURES[machine]
@@ -132,7 +135,8 @@ def program(machine: str) -> bytes | None:
     deny, allow = leave(ERRNO | EPERM), leave(ALLOW)
     first, second, third = load(16), load(24), load(32)  # the lower halves, all that the kernel reads
     rules = {"clone": [first, jump(_ANY_BIT, NEW_NAMESPACE, 0, 1), deny, allow]}
-    families = [jump(equal, family, len(FAMILIES) - i + 3, 0) for i, family in enumerate(FAMILIES)]
+    allowed = FAMILIES if internet else FAMILIES[:1]
+    families = [jump(equal, family, len(allowed) - i + 3, 0) for i, family in enumerate(allowed)]
     netlink = [jump(equal, AF_NETLINK, 0, 2), third, jump(equal, NETLINK_ROUTE, 1, 0)]
     for name in ("socket", "socketpair"):
         rules[name] = [first, *families, *netlink, deny, allow]
@@ -168,7 +172,7 @@ def _confine() -> str:
     """Returns "" or, for a person, why one of the two could not be had."""
     try:
         _prctl(PR_SET_DUMPABLE, 0)
-        code = program(os.uname().machine)
+        code = program(os.uname().machine, internet=os.getpid() != SUPERVISOR or alone())
         if code is None:
             return f"{_NO_FILTER}: the numbers of {os.uname().machine} calls aren't known"
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
@@ -178,6 +182,21 @@ def _confine() -> str:
     except OSError as e:
         return f"{_NO_FILTER}: {e}"
     return ""
+
+
+# lo, and ends of tunnels that a kernel with their modules puts into every network namespace: they are down.
+_EVERYWHERE = {"lo", "tunl0", "sit0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6tnl0", "ip6gre0"}
+_EVERYWHERE.add("ip6_vti0")
+
+
+def alone(path: str = "/proc/net/dev") -> bool:
+    """Whether lo is the only network interface: a pod of a cluster has another, whatever that leads to."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            names = {line.partition(":")[0].strip() for line in file if ":" in line}
+    except OSError:
+        return False
+    return names <= _EVERYWHERE
 
 
 def _install(code: bytes) -> None:

@@ -14,6 +14,7 @@ _OURS = {"/ipc", "/tmp", "/workspace", "/dev/shm"}
 _KERNEL = {"/": "", "/proc": "proc", "/sys": "sysfs", "/dev": "tmpfs"}
 _KERNEL |= {"/dev/pts": "devpts", "/dev/mqueue": "mqueue"}
 _ENGINE = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv", "/.dockerenv"}
+_ENGINE.add("/root/.termination")  # a kubelet's file in each container, put where code can't get at it
 _DEVICES = {"null", "zero", "full", "random", "urandom", "tty", "console"}
 _IN_DEV = _DEVICES | {"core", "fd", "mqueue", "ptmx", "pts", "shm", "stderr", "stdin", "stdout"}
 # What a machine's files lie on.
@@ -54,9 +55,16 @@ def _expected(root: str, path: str, kind: str, is_device: Callable[[str], bool])
 
 
 def _generated(root: str) -> bool:
-    """Whether a mount is of a file that an engine makes for one container, below the container's id.
-    gVisor calls the root of each mount "/", which elsewhere no file's mount has."""
-    return root == "/" or any(len(part) == 64 and not part.strip("0123456789abcdef") for part in root.split("/"))
+    """Whether a mount is of a file that an engine makes for one container, below the container's id,
+    or a kubelet for one pod, below the pod's UUID. gVisor calls the root of each mount "/", which
+    elsewhere no file's mount has."""
+    parts = root.split("/")
+    pod = parts[parts.index("pods") + 1 :][:1] if "pods" in parts else []
+    return (
+        root == "/"
+        or any(len(part) == 64 and not part.strip("0123456789abcdef") for part in parts)
+        or any(len(part) == 36 and not part.strip("0123456789abcdef-") for part in pod)
+    )
 
 
 def _covers(options: list[str], filesystem: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import struct
+import tempfile
 import unittest
 import unittest.mock
 
@@ -368,6 +369,32 @@ class Confinement(unittest.TestCase):
             self.assertEqual(decide(program, arch, 435), confine.ERRNO | confine.ENOSYS)
             self.assertEqual(decide(program, 0x40000003, 1), confine.KILL)  # i386
         self.assertIsNone(confine.program("vax"))
+
+    def test_no_internet(self) -> None:
+        for machine, arch, socket in (("x86_64", 0xC000003E, 41), ("aarch64", 0xC00000B7, 198)):
+            program = confine.program(machine, internet=False)
+            assert program is not None
+            for family in range(50):
+                want = confine.ALLOW if family in (1, 16) else confine.ERRNO | confine.EPERM
+                self.assertEqual(decide(program, arch, socket, family), want, (machine, family))
+            for protocol in (4, 9, 12, 21):  # of netlink
+                self.assertEqual(
+                    decide(program, arch, socket, 16, 3, protocol), confine.ERRNO | confine.EPERM
+                )
+
+    def test_interfaces(self) -> None:
+        head = "Inter-|   Receive\n face |bytes    packets\n"
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "dev")
+            for lines, alone in (
+                ("    lo: 0 0\n", True),
+                ("    lo: 0 0\n tunl0: 0 0\n", True),
+                ("    lo: 0 0\n  eth0: 7 1\n", False),
+            ):
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(head + lines)
+                self.assertEqual(confine.alone(path), alone, lines)
+            self.assertFalse(confine.alone(path + "-missing"))
 
     def test_x32_is_no_way_around(self) -> None:
         program = confine.program("x86_64")

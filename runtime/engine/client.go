@@ -91,6 +91,8 @@ type Container struct {
 	Labels  map[string]string
 	Created time.Time
 	Running bool
+	// the engine knows that its owner is dead, where that can't be told from the labels
+	Forsaken bool
 }
 
 // State is what an inspection found.

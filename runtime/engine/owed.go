@@ -109,7 +109,8 @@ func (e *Engine[C]) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime
 	}
 	var found []runtime.Orphan
 	for _, ctr := range list {
-		if o, ok := runtime.OwnerOf(ctr.Labels); ok && o.Orphaned(owner) {
+		o, ok := runtime.OwnerOf(ctr.Labels)
+		if ok && (o.Orphaned(owner) || ctr.Forsaken && o.Instance != owner.Instance) {
 			name := strings.Join(ctr.Names, ",")
 			found = append(found, runtime.Orphan{
 				ID: ctr.ID, Name: name, Owner: o, Created: ctr.Created, Running: ctr.Running,

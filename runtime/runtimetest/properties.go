@@ -176,7 +176,7 @@ var kernelTypes = []string{"proc", "sysfs", "tmpfs", "devpts", "mqueue", "cgroup
 
 // engineFiles are the only files of the engine's that may be mounted.
 var engineFiles = []string{"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv",
-	"/.dockerenv"}
+	"/.dockerenv", "/root/.termination"}
 
 // hostDevices are bound from the host's /dev in rootless containers, where they can't be made:
 // runtime-spec, "default devices".

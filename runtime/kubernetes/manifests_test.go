@@ -1,0 +1,178 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+const manifests = "../../packaging/kubernetes"
+
+// objects decodes the manifests of a folder strictly: a field that the API doesn't have is an
+// error. Render, which may be nil, makes a manifest of a template.
+func objects(t *testing.T, folder string, render func(string) string) []apiruntime.Object {
+	t.Helper()
+	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	files, err := filepath.Glob(folder + "/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []apiruntime.Object
+	for _, file := range files {
+		if filepath.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if render != nil {
+			text = []byte(render(string(text)))
+		}
+		for doc := range bytes.SplitSeq(text, []byte("\n---\n")) {
+			o, _, err := decoder.Decode(doc, nil, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// find returns the one object of a type.
+func find[T apiruntime.Object](t *testing.T) T {
+	t.Helper()
+	var found []T
+	for _, o := range objects(t, manifests, nil) {
+		if v, ok := o.(T); ok {
+			found = append(found, v)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("there are %d of %T", len(found), found)
+	}
+	return found[0]
+}
+
+// TestRights: the Role grants the verbs that the driver checks for, and no other.
+func TestRights(t *testing.T) {
+	var want, got []string
+	for _, r := range needed {
+		want = append(want, r.Verb+" "+r.Group+"/"+strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/"))
+	}
+	for _, rule := range find[*rbacv1.Role](t).Rules {
+		for _, verb := range rule.Verbs {
+			got = append(got, verb+" "+rule.APIGroups[0]+"/"+rule.Resources[0])
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("the Role grants\n%q, want\n%q", got, want)
+	}
+}
+
+// TestManifests: each file that the kustomization names is there and the reverse, the policy is
+// about the pods of the driver and denies all, and the metric is one that the bridge exports.
+func TestManifests(t *testing.T) {
+	text, err := os.ReadFile(manifests + "/kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(manifests + "/*.yaml")
+	for _, file := range files {
+		if name := filepath.Base(file); name != "kustomization.yaml" && !strings.Contains(string(text),
+			"- "+name+"\n") {
+			t.Errorf("the kustomization doesn't name %s", name)
+		}
+	}
+	policy := find[*networkingv1.NetworkPolicy](t).Spec
+	if policy.PodSelector.MatchLabels[labelApp] != app || len(policy.PolicyTypes) != 2 ||
+		len(policy.Egress) != 0 ||
+		len(policy.Ingress) != 0 {
+		t.Errorf("the policy doesn't deny all to the driver's pods: %+v", policy)
+	}
+	metric := find[*autoscalingv2.HorizontalPodAutoscaler](t).Spec.Metrics[0].Pods.Metric.Name
+	source, err := os.ReadFile("../../bridge/streamable/metrics.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, ok := strings.CutPrefix(metric, "mcp_bridge_http_")
+	if !ok || !strings.Contains(string(source), fmt.Sprintf("{%q, ", name)) {
+		t.Errorf("the bridge doesn't export %s", metric)
+	}
+}
+
+// TestChart: with its usual values the Helm chart makes the objects of the kustomization, and a
+// ConfigMap of the servers.
+func TestChart(t *testing.T) {
+	var values map[string]any
+	text, err := os.ReadFile(manifests + "/chart/values.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &values)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of Helm's functions the templates use two, and they use nothing else of Helm's.
+	functions := template.FuncMap{
+		"quote":  func(v any) string { return strconv.Quote(fmt.Sprint(v)) },
+		"toJson": func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
+	}
+	chart := objects(t, manifests+"/chart/templates", func(text string) string {
+		var out strings.Builder
+		err := template.Must(template.New("").Funcs(functions).Option("missingkey=error").Parse(text)).Execute(&out,
+			map[string]any{"Values": values, "Release": map[string]any{"Namespace": "mcp-bridge"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	})
+	made := map[string]bool{}
+	show := func(o apiruntime.Object) string {
+		b, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// which the kustomization adds
+		return strings.ReplaceAll(string(b), "mcp-bridge-kubernetes:latest", "mcp-bridge-kubernetes")
+	}
+	servers := 0
+	for _, o := range chart {
+		if _, ok := o.(*corev1.ConfigMap); ok {
+			servers++
+			continue
+		}
+		made[show(o)] = true
+	}
+	for _, o := range objects(t, manifests, nil) {
+		if _, ok := o.(*corev1.Namespace); ok { // helm makes it
+			continue
+		}
+		if text := show(o); !made[text] {
+			t.Errorf("the chart doesn't make %s", text)
+		}
+		delete(made, show(o))
+	}
+	if len(made) != 0 || servers != 1 {
+		t.Errorf("the chart makes %d ConfigMaps, and besides %v", servers, made)
+	}
+}

@@ -1,0 +1,179 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+)
+
+// guest is a container of the fake node: a process, and whoever is attached to it. As on a node,
+// what it prints while nobody is attached is lost, and its input ends with the first attachment.
+type guest struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	gone  chan struct{} // closed once the process and its group have ended
+
+	mu   sync.Mutex
+	to   [2]io.Writer // the outputs of who is attached; nil for nobody
+	over chan struct{}
+}
+
+// start does what a kubelet does with a new pod.
+func (f *fake) start(p *corev1.Pod) {
+	image := p.Spec.Containers[0].Image
+	waiting := func(reason, message string) {
+		f.change(p.Name, func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+		})
+	}
+	if f.begin != nil {
+		if s := f.begin(p); s != nil {
+			f.change(p.Name, func(p *corev1.Pod) { p.Status = *s })
+			return
+		}
+	}
+	switch {
+	case strings.HasPrefix(image, "missing.invalid"):
+		waiting("ErrImagePull", "failed to resolve reference: dial tcp: lookup missing.invalid: no such host")
+		return
+	case p.Spec.Containers[0].ImagePullPolicy == corev1.PullNever && !strings.Contains(image, "here"):
+		waiting("ErrImageNeverPull", `Container image "x" is not present with pull policy of Never`)
+		return
+	}
+	g, err := startGuest(p.Spec.Containers[0])
+	if err != nil {
+		waiting("RunContainerError", err.Error())
+		return
+	}
+	f.mu.Lock()
+	f.guests[p.Name] = g
+	f.mu.Unlock()
+	f.change(p.Name, func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container,
+			ImageID: "registry.example/python@sha256:" + strings.Repeat("ab", 32),
+			State:   corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}}}
+	})
+	go func() {
+		<-g.gone
+		f.change(p.Name, func(p *corev1.Pod) {
+			code := int32(g.cmd.ProcessState.ExitCode()) //nolint:gosec // an exit status
+			if ws, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+				code = 128 + int32(ws.Signal()) //nolint:gosec // a signal's number
+			}
+			p.Status.Phase = corev1.PodSucceeded
+			if code != 0 {
+				p.Status.Phase = corev1.PodFailed
+			}
+			p.Status.ContainerStatuses[0].State = corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Completed"}}
+		})
+	}()
+}
+
+func startGuest(c corev1.Container) (*guest, error) {
+	all := append(c.Command[:len(c.Command):len(c.Command)], c.Args...)
+	cmd := exec.Command(all[0], all[1:]...)
+	cmd.Env = []string{"KUBERNETES_SERVICE_HOST=10.0.0.1", "HOSTNAME=sandbox"}
+	for _, e := range c.Env {
+		cmd.Env = append(cmd.Env, e.Name+"="+e.Value)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 200 * time.Millisecond // for what its children still hold open
+	g := &guest{cmd: cmd, gone: make(chan struct{}), over: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &sink{g, 0}, &sink{g, 1}
+	var err error
+	if g.stdin, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = cmd.Wait() //nolint:errcheck // its state tells
+		g.kill()       // its children die with it
+		close(g.over)
+		close(g.gone)
+	}()
+	return g, nil
+}
+
+func (g *guest) kill() { _ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) }
+
+// sink is an output of a guest.
+type sink struct {
+	g *guest
+	i int
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.g.mu.Lock()
+	to := s.g.to[s.i]
+	s.g.mu.Unlock()
+	if to != nil {
+		_, _ = to.Write(p)
+	}
+	return len(p), nil
+}
+
+// Channels of the protocol.
+const (
+	channelIn = iota
+	channelOut
+	channelErr
+	channelStatus
+	channelSize
+)
+
+// attach carries the streams of a guest, as the API server and a kubelet do together.
+func (f *fake) attach(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	g := f.guests[r.PathValue("name")]
+	f.mu.Unlock()
+	if g == nil {
+		notFound(w, r.PathValue("name"))
+		return
+	}
+	channels := []wsstream.ChannelType{channelIn: wsstream.ReadChannel, channelOut: wsstream.WriteChannel,
+		channelErr: wsstream.WriteChannel, channelStatus: wsstream.WriteChannel, channelSize: wsstream.ReadChannel}
+	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{
+		"v5.channel.k8s.io": {Binary: true, Channels: channels}})
+	_, streams, err := conn.Open(w, r)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	g.mu.Lock()
+	g.to = [2]io.Writer{streams[channelOut], streams[channelErr]}
+	g.mu.Unlock()
+	left := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(g.stdin, streams[channelIn])
+		g.stdin.Close() // stdinOnce
+	}()
+	go func() { // it ends with the connection only
+		_, _ = io.Copy(io.Discard, streams[channelSize])
+		close(left)
+	}()
+	select {
+	case <-g.over:
+		_ = json.NewEncoder(streams[channelStatus]).Encode(metav1.Status{Status: metav1.StatusSuccess})
+	case <-left:
+	}
+	g.mu.Lock()
+	g.to = [2]io.Writer{}
+	g.mu.Unlock()
+	g.stdin.Close()
+}

@@ -1,0 +1,150 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// pods is what the API server tells of the pods of a connection: one watch for all of them, so that
+// a pod costs no request while it lives.
+type pods struct {
+	id      string // of the connection, which its pods are labelled with
+	cancel  context.CancelFunc
+	watcher sync.WaitGroup
+
+	mu   sync.Mutex
+	seen map[string]*record // by name; from before a pod is made until it is gone
+}
+
+// record is the last that was heard of a pod.
+type record struct {
+	pod     *corev1.Pod // nil until it was seen
+	gone    bool
+	changed chan struct{} // closed by the next that is heard
+}
+
+// watchPods begins to watch the pods of a connection.
+func watchPods(c *connection) *pods {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &pods{id: strings.ToLower(rand.Text()), cancel: cancel, seen: map[string]*record{}}
+	api := c.cli.CoreV1().Pods(c.namespace)
+	selector := labelDriver + "=" + w.id
+	list := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+			o.LabelSelector = selector
+			return api.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = selector
+			return api.Watch(ctx, o)
+		},
+	}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: list,
+		ObjectType:    &corev1.Pod{},
+		Transform:     lean,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(o any) { w.heard(o, false) },
+			UpdateFunc: func(_, o any) { w.heard(o, false) },
+			DeleteFunc: func(o any) { w.heard(o, true) },
+		},
+	})
+	w.watcher.Go(func() { informer.RunWithContext(ctx) })
+	return w
+}
+
+// lean drops what nothing asks for, which is a third of a pod's size.
+func lean(o any) (any, error) {
+	if p, ok := o.(*corev1.Pod); ok {
+		p.ManagedFields = nil
+	}
+	return o, nil
+}
+
+func (w *pods) end() {
+	w.cancel()
+	w.watcher.Wait()
+}
+
+// heard keeps what the API server said of a pod, if it is one that somebody asks about.
+func (w *pods) heard(o any, gone bool) {
+	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = last.Obj
+	}
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.seen[p.Name]
+	if r == nil {
+		return
+	}
+	r.pod, r.gone = p, gone
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// expect keeps what is heard of a pod from now on.
+func (w *pods) expect(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[name] = &record{changed: make(chan struct{})}
+}
+
+func (w *pods) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.seen[name]; r != nil {
+		r.gone = true
+		close(r.changed)
+		delete(w.seen, name)
+	}
+}
+
+// last returns what was last heard of a pod; pod is nil for nothing. A pod that isn't expected is
+// gone.
+func (w *pods) last(name string) (pod *corev1.Pod, gone bool, changed <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.seen[name]
+	if r == nil {
+		return nil, true, nil
+	}
+	return r.pod, r.gone, r.changed
+}
+
+// expected reports whether a pod is one of this connection's, and not forgotten yet.
+func (w *pods) expected(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[name] != nil
+}
+
+// await calls done with each that is heard of a pod until it returns true or an error, or until ctx
+// ends. The pod may be nil.
+func (w *pods) await(ctx context.Context, name string, done func(p *corev1.Pod, gone bool) (bool,
+	error)) error {
+	for {
+		p, gone, changed := w.last(name)
+		if ok, err := done(p, gone); ok || err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

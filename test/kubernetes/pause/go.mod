@@ -1,0 +1,3 @@
+module github.com/mcp-bridge/mcp-bridge/test/kubernetes/pause
+
+go 1.26
