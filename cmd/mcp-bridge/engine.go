@@ -113,17 +113,6 @@ var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
 // kubernetes:CONTEXT/NAMESPACE.
 func isCluster(s string) bool { return s == "kubernetes" || strings.HasPrefix(s, "kubernetes:") }
 
-// cluster returns the context and the namespace of such a setting, empty where it names none. What
-// follows the last slash is the namespace: behind a context whose name has a slash there is another
-// one.
-func cluster(s string) (where, namespace string) {
-	where = strings.TrimPrefix(strings.TrimPrefix(s, "kubernetes"), ":")
-	if i := strings.LastIndex(where, "/"); i >= 0 {
-		return where[:i], where[i+1:]
-	}
-	return where, ""
-}
-
 func isURL(s string) bool { return strings.Contains(s, "://") }
 
 func imageCmd(a *app) *cobra.Command {

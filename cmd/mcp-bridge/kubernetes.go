@@ -19,6 +19,17 @@ var newCluster = func(e engines) detect.Candidate {
 		Open: func() runtime.Driver { return kubernetes.New(cfg) }}
 }
 
+// cluster returns the context and the namespace of such a setting, empty where it names none. What
+// follows the last slash is the namespace: behind a context whose name has a slash there is another
+// one.
+func cluster(s string) (where, namespace string) {
+	where = strings.TrimPrefix(strings.TrimPrefix(s, "kubernetes"), ":")
+	if i := strings.LastIndex(where, "/"); i >= 0 {
+		return where[:i], where[i+1:]
+	}
+	return where, ""
+}
+
 // thirdPartyKubernetes is the licences and notices of what the build tag adds to thirdParty.
 //
 //go:embed THIRD_PARTY_KUBERNETES
