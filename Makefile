@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build build-kubernetes install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -72,6 +72,7 @@ fmt: ## fail where gofmt would change something, or a comment has more than 100 
 
 vet: ## go vet, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
 	go vet -tags "$(TAGS)" ./...
+	go vet -tags "$(TAGS) kubernetes" ./runtime/kubernetes ./cmd/mcp-bridge
 	GOOS=darwin CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	GOOS=windows CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	cd bench && go vet ./...
@@ -94,6 +95,9 @@ units: # unit without what the targets engine and storms run again
 	go test -race -skip '^TestPython$$' -tags "$(TAGS)" $$(go list -tags "$(TAGS)" ./... | grep -v '/cmd/mcp-bridge$$')
 	go test -race -tags "$(TAGS)" -run '^Test(Imports|SoleImporters|Dependencies|NamedFiles|ThirdParty)$$' ./cmd/mcp-bridge
 	cd bench && go test -race ./...
+
+unit-kubernetes: ## Go tests of the driver of clusters, against an API server of the test's own
+	go test -race -tags "$(TAGS) kubernetes" ./runtime/kubernetes
 
 python: ## the guest's own tests, under every Python that is found
 	@test/python

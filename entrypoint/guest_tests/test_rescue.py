@@ -167,6 +167,7 @@ class Racing(unittest.TestCase):
                 )
                 box.guest.until("output")
                 os.kill(box.guest.process.pid, signal.SIGSTOP)  # so that it hears of both together
+                _until(lambda: _is_stopped(box.guest.process.pid))
                 os.mkdir(f"{base}/go")
                 _until(lambda: os.path.exists(f"{base}/said"))
             box.guest.send({"type": "cancel", "id": run})
@@ -404,3 +405,8 @@ def _until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < end, "it doesn't come"
         time.sleep(0.01)
+
+
+def _is_stopped(pid: int) -> bool:
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rpartition(")")[2].split()[0] == "T"

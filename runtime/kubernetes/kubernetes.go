@@ -13,6 +13,7 @@ package kubernetes
 
 import (
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,13 +60,16 @@ var (
 	_ engine.Client  = (*connection)(nil)
 )
 
+// quiet stops what client-go logs for the process: what matters comes back as errors.
+var quiet = sync.OnceFunc(func() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) })
+
 // New touches nothing yet. The cluster is looked for at first use.
 func New(cfg Config) *Driver {
 	log := cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // what matters comes back as errors
+	quiet()
 	d := &Driver{cfg: cfg, log: log, self: runtime.Self(), times: times{
 		start: 25 * time.Second, users: 8 * time.Second, pull: 10 * time.Minute, renew: 10 * time.Second,
 		lease: 40 * time.Second,
