@@ -24,6 +24,7 @@ type counting struct {
 	runs, n  int
 	files    map[string]string
 	commands []sandbox.Command
+	order    []string // "code" and "command", as they came
 	done     chan struct{}
 	end      sync.Once
 	why      string
@@ -39,6 +40,7 @@ func (g *counting) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.runs++
+	g.order = append(g.order, "code")
 	res := printed("")
 	res.Kept = &sandbox.KeptState{State: sandbox.StateKept, Calls: g.runs}
 	switch {
@@ -84,7 +86,7 @@ func (g *counting) Undo(context.Context) (sandbox.KeptState, error) {
 func (g *counting) Exec(_ context.Context, c sandbox.Command) (sandbox.Output, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.commands = append(g.commands, c)
+	g.commands, g.order = append(g.commands, c), append(g.order, "command")
 	for range max(strings.Count(c.Line, "yes"), 1) {
 		if c.Output != nil {
 			c.Output(sandbox.Chunk{Stream: "stdout", Text: c.Line})
