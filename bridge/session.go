@@ -48,8 +48,11 @@ func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 	if s.shared { // it ends by itself, and its principal's next connection finds it, or why it has ended
 		s.own = "of " + c.Principal
 	}
-	if c.Stdio && !b.cfg.Sandboxes.Hibernates() {
+	switch {
+	case c.Stdio && !b.cfg.Sandboxes.Hibernates():
 		s.owner = s.own
+	case !c.Stdio && c.Principal == client.Local: // may be any user of the machine: what was saved over stdio isn't theirs
+		s.owner = "http " + client.Local
 	}
 	return s.handle, func(why error) {
 		s.parked.Close(why)

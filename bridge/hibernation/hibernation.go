@@ -112,8 +112,13 @@ const (
 	lockSuffix  = ".lock"
 )
 
-// validID is the form of an id, which may end in the name of a replica.
-var validID = regexp.MustCompile(`^[a-z0-9]{1,20}(\.[a-z0-9-]{1,63})?$`)
+// idForm is the form of an id, which may end in the name of a replica.
+const idForm = `[a-z0-9]{1,20}(\.[a-z0-9-]{1,63})?$`
+
+var (
+	validID = regexp.MustCompile(`^` + idForm)
+	ours    = regexp.MustCompile(`^[0-9a-f]{16}-` + idForm) // names of files without suffix: the directory may have others
+)
 
 // prefix returns how the names of an owner's files begin.
 func prefix(owner string) string {
@@ -184,7 +189,11 @@ func (s *Store) Claim(owner, id string) (*Claim, error) {
 		}
 		return nil, &Error{id, err}
 	}
-	if c.Saved.ID != id || c.Saved.Owner != owner || c.Saved.expired() {
+	switch {
+	case c.Saved.ID != id || c.Saved.Owner != owner: // it was moved here by others than us
+		c.Drop()
+		return nil, ErrNone
+	case c.Saved.expired():
 		c.Remove()
 		return nil, ErrNone
 	}
@@ -359,7 +368,9 @@ func (s *Store) List(owner string) (all []Saved) {
 func (s *Store) names(begin string) (names []string) {
 	found, _ := fs.Glob(os.DirFS(s.cfg.Dir), begin+"*"+savedSuffix)
 	for _, file := range found {
-		names = append(names, strings.TrimSuffix(file, savedSuffix))
+		if name := strings.TrimSuffix(file, savedSuffix); ours.MatchString(name) {
+			names = append(names, name)
+		}
 	}
 	return names
 }

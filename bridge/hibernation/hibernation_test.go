@@ -282,6 +282,30 @@ func TestForeignDirectory(t *testing.T) {
 	}
 }
 
+// TestOthersFiles: what isn't a sandbox's stays, whatever it is called.
+func TestOthersFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"Cargo.lock", "poetry.lock", ".notes.new-draft", "my.sandbox"}
+	long := time.Now().Add(-2 * MaxAge)
+	for _, name := range others {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, long, long)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(Config{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range others {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // archive returns one with these members.
 func archive(t testing.TB, all ...tar.Header) []byte {
 	t.Helper()

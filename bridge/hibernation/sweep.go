@@ -13,7 +13,7 @@ import (
 func unfinished(name string) string { return "." + name + ".new-" }
 
 // sweep removes the files that are too old, and what killed bridges have left of files that they
-// hadn't finished. What a bridge has in use stays.
+// hadn't finished. What a bridge has in use stays, and so does what is not ours.
 func (s *Store) sweep() {
 	entries, _ := os.ReadDir(s.cfg.Dir)
 	for _, e := range entries {
@@ -21,12 +21,15 @@ func (s *Store) sweep() {
 		switch name, isSaved := strings.CutSuffix(file, savedSuffix); {
 		case strings.HasPrefix(file, ".") && strings.Contains(file, ".new-"):
 			name := file[1:strings.LastIndex(file, ".new-")] // a replica's name may be new-1
+			if !ours.MatchString(name) {
+				continue
+			}
 			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
 		case strings.HasSuffix(file, lockSuffix):
-			if name := strings.TrimSuffix(file, lockSuffix); !s.saved(name) {
+			if name := strings.TrimSuffix(file, lockSuffix); ours.MatchString(name) && !s.saved(name) {
 				s.unless(name, func() {})
 			}
-		case isSaved && time.Since(modified(e)) > MaxAge:
+		case isSaved && ours.MatchString(name) && time.Since(modified(e)) > MaxAge:
 			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
 		}
 	}

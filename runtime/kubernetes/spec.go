@@ -81,6 +81,7 @@ func (c *connection) pod(name string, s runtime.Spec) *corev1.Pod {
 			// Nothing of the cluster's: no token, no names of services, no name server.
 			AutomountServiceAccountToken: ptr(false),
 			EnableServiceLinks:           ptr(false),
+			ShareProcessNamespace:        ptr(false), // the guest's walls need it to be the first process
 			DNSPolicy:                    corev1.DNSNone,
 			DNSConfig:                    &corev1.PodDNSConfig{Nameservers: []string{"127.0.0.1"}},
 
