@@ -121,7 +121,7 @@ guest: ## the guest's own tests in real containers; needs setup, build and image
 	@test/guest
 
 # Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
-OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
+OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_BUILT="$(CURDIR)/bin/mcp-bridge" MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
 	go test -race -count=1 -p 1 -timeout 45m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
 
 engine: ## the main job over real rootless podman; needs setup, build, image, npm and servers

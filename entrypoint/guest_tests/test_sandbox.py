@@ -398,6 +398,7 @@ class Sandboxes(unittest.TestCase):
                     remedy = 'unless they have the argument sandbox ("new", or the id from a result)'
                     self.assertEqual(remedy in said, bool(options), said)
 
+    @here
     def test_many_calls_leave_nothing(self) -> None:
         with Sandbox() as box:
             pid = int(box.call("import os; os.getpid()").stdout)
