@@ -54,6 +54,7 @@ type Catalog struct {
 	byName      map[string]Server
 	byAlias     map[string]Server
 	definitions map[string]discovery.Server // by name
+	identities  map[string]func() string    // of the definitions: each looks at the file system once
 	problems    []discovery.Problem
 	tools       *toolCache
 	seen        *seen // shared with the catalogs before and after this one
@@ -82,7 +83,7 @@ func (c *Catalog) WithPolicy(p *policy.Policy) *Catalog {
 	cfg.Policy = cmp.Or(p, new(policy.Policy))
 	return &Catalog{
 		cfg: cfg, servers: c.servers, byName: c.byName, byAlias: c.byAlias, definitions: c.definitions,
-		problems: c.problems, tools: newToolCache(), seen: c.seen, theirs: map[string]*Catalog{},
+		identities: c.identities, problems: c.problems, tools: newToolCache(), seen: c.seen, theirs: map[string]*Catalog{},
 	}
 }
 
@@ -110,7 +111,8 @@ func (c *Catalog) For(principal string) *Catalog {
 // ones a call asks for.
 func build(cfg Config, seen *seen, servers []discovery.Server, problems []discovery.Problem) *Catalog {
 	c := &Catalog{cfg: cfg, seen: seen, problems: problems, tools: newToolCache(), byName: map[string]Server{},
-		byAlias: map[string]Server{}, definitions: map[string]discovery.Server{}, theirs: map[string]*Catalog{}}
+		byAlias: map[string]Server{}, definitions: map[string]discovery.Server{},
+		identities: map[string]func() string{}, theirs: map[string]*Catalog{}}
 	names := make([]string, 0, len(servers))
 	for _, s := range servers {
 		names = append(names, s.Name)
@@ -124,6 +126,7 @@ func build(cfg Config, seen *seen, servers []discovery.Server, problems []discov
 		}
 		c.servers = append(c.servers, s)
 		c.byName[s.Name], c.byAlias[s.Alias], c.definitions[s.Name] = s, s, d
+		c.identities[s.Name] = sync.OnceValue(d.Identity)
 	}
 	slices.SortFunc(c.servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	return c

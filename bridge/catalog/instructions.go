@@ -87,7 +87,7 @@ func (c *Catalog) purpose(s Server) string {
 	if words := purposeWords(s.Description, s.Name); words != "" && !d.OfProject {
 		return words
 	}
-	for _, said := range []string{s.Description, c.cfg.Store.Purpose(d.Identity())} {
+	for _, said := range []string{s.Description, c.cfg.Store.Purpose(c.identities[s.Name]())} {
 		if words := claim(c, said, s.Name); words != "" {
 			return `"` + words + `"`
 		}

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
-	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
 // Bounds of what is looked at and shown of results without a schema.
@@ -39,9 +38,8 @@ func newSeen(store *Store, log *slog.Logger) *seen {
 	return &seen{store: store, log: log, servers: map[string]*seenServer{}}
 }
 
-// of returns what is known of a server. It is called with mu held.
-func (s *seen) of(d discovery.Server) *seenServer {
-	key := d.Identity()
+// of returns what is known of the server whose definition has the key. It is called with mu held.
+func (s *seen) of(key string) *seenServer {
 	known := s.servers[key]
 	if known == nil {
 		known = &seenServer{shapes: s.store.seen(key), looked: map[string]int{}}
@@ -51,10 +49,10 @@ func (s *seen) of(d discovery.Server) *seenServer {
 }
 
 // text returns the shape of a tool's results in about most bytes, or "" if none was seen.
-func (s *seen) text(d discovery.Server, tool string, most int) string {
+func (s *seen) text(key, tool string, most int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if found := s.of(d).shapes[tool]; found != nil {
+	if found := s.of(key).shapes[tool]; found != nil {
 		return found.text(most)
 	}
 	return ""
@@ -66,7 +64,7 @@ func (c *Catalog) Note(s Server, tool upstream.Tool, result json.RawMessage) {
 		return
 	}
 	c.seen.mu.Lock()
-	known := c.seen.of(c.definitions[s.Name])
+	known := c.seen.of(c.identities[s.Name]())
 	skip := known.looked[tool.Name]+len(result) > maxLooked ||
 		known.shapes[tool.Name] == nil && len(known.shapes) >= maxSeenTools
 	known.looked[tool.Name] += len(result)
@@ -136,8 +134,8 @@ func (c *Catalog) SaveNoted() {
 			c.seen.log.Warn("the shapes of a server's results could not be kept", "err", err)
 		}
 	}
-	for name, d := range c.definitions {
-		if changed[d.Identity()] != nil {
+	for name, key := range c.identities {
+		if changed[key()] != nil {
 			c.renew(name)
 		}
 	}

@@ -66,7 +66,7 @@ func (c *Catalog) known(server string) *Toolset {
 	if t != nil {
 		return t
 	}
-	list, ok := c.cfg.Store.Load(c.definitions[server].Identity())
+	list, ok := c.cfg.Store.Load(c.identities[server]())
 	if !ok {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (c *Catalog) toolset(s Server, tools []upstream.Tool) *Toolset {
 	for name, alias := range t.aliases {
 		t.byAlias[alias] = name
 	}
-	t.seen = func(tool string, most int) string { return c.seen.text(c.definitions[s.Name], tool, most) }
+	t.seen = func(tool string, most int) string { return c.seen.text(c.identities[s.Name](), tool, most) }
 	t.provider = sync.OnceValues(t.makeProvider)
 	return t
 }
