@@ -3,10 +3,12 @@
 // of guests: what a file has is an archive, which is never unpacked on this machine.
 //
 // Of a sandbox whose files are in use by a bridge there is a lock file beside them. One that is
-// left without a lock tells that this bridge was killed, and what it had was lost.
+// left without a lock, and says that the file which is there was woken, tells that this bridge was
+// killed, and what it had was lost.
 package hibernation
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -165,7 +167,7 @@ func (s *Store) New(owner, id string) (*Claim, error) {
 		return nil, ErrNone
 	}
 	c := &Claim{store: s, name: prefix(owner) + id}
-	return c, c.lock()
+	return c, c.lock(momentary)
 }
 
 // Claim claims a sandbox that was saved. The error is ErrNone, or an *Error.
@@ -177,12 +179,15 @@ func (s *Store) Claim(owner, id string) (*Claim, error) {
 	if _, err := os.Stat(s.path(name) + savedSuffix); err != nil {
 		return nil, ErrNone
 	}
-	_, err := os.Stat(s.path(name) + lockSuffix)
-	c := &Claim{store: s, name: name, Lost: err == nil}
-	if err := c.lock(); err != nil {
+	c := &Claim{store: s, name: name}
+	err := c.lock(momentary)
+	if err != nil {
 		return nil, &Error{id, err}
 	}
-	if c.Saved, err = s.look(name); err != nil {
+	if c.Saved, err = s.look(name); err == nil {
+		err = c.mark()
+	}
+	if err != nil {
 		c.Drop()
 		if errors.Is(err, fs.ErrNotExist) { // the sandbox was ended just now
 			return nil, ErrNone
@@ -205,15 +210,52 @@ func (v Saved) expired() bool {
 	return now.Sub(v.At) > MaxAge || !v.Expires.IsZero() && now.After(v.Expires)
 }
 
-// lock takes the lock, or returns ErrInUse.
-func (c *Claim) lock() (err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // it isn't waited for
+// momentary is how long a lock is waited for. Another bridge takes it for a moment when it looks for
+// files that are too old; one that has the sandbox in use keeps it.
+const momentary = time.Second
+
+// lock takes the lock, or returns ErrInUse, and sets Lost.
+func (c *Claim) lock(patience time.Duration) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	c.release, err = filelock.Acquire(ctx, c.store.path(c.name)+lockSuffix)
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return ErrInUse
 	}
+	if err == nil {
+		woken := c.store.head(c.name, lockSuffix, markAt)
+		c.Lost = len(woken) > 0 && bytes.Equal(woken, c.store.head(c.name, savedSuffix, 0))
+	}
 	return err
+}
+
+// markAt is where a lock file says which file was woken: Windows lets no others read the byte that
+// is locked.
+const markAt = 1
+
+// mark notes in the lock file that what is saved is woken.
+func (c *Claim) mark() error {
+	f, err := os.OpenFile(c.store.path(c.name)+lockSuffix, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(c.store.head(c.name, savedSuffix, 0), markAt)
+	return errors.Join(err, f.Close())
+}
+
+// head returns the part of one of a sandbox's files that no other has: of a saved one how it
+// begins. It is empty if there is none.
+func (s *Store) head(name, suffix string, at int64) []byte {
+	f, err := os.Open(s.path(name) + suffix)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, headSize)
+	if n, _ := f.ReadAt(head, at); n < len(head) {
+		return nil
+	}
+	return head
 }
 
 // Drop gives the sandbox back as it was saved.
@@ -328,7 +370,7 @@ func (s *Store) Remove(owner, id string) bool {
 	if !validID.MatchString(id) || !s.saved(name) {
 		return false
 	}
-	s.unless(name, func() { _ = os.Remove(s.path(name) + savedSuffix) })
+	s.unless(name, momentary, func() { _ = os.Remove(s.path(name) + savedSuffix) })
 	return true
 }
 

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -200,6 +201,86 @@ func TestKilledWhileSaving(t *testing.T) {
 	if err != nil || !again.Lost {
 		t.Errorf("nothing says that the later life was lost: %+v, %v", again, err)
 	}
+}
+
+// TestKilledOnceSaved: a bridge that is killed when it has saved a sandbox, before it has removed
+// the lock, has lost nothing, and neither has one that had never woken it.
+func TestKilledOnceSaved(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	lock := s.path(prefix("me")+"abcd") + lockSuffix
+	claim := func() *Claim {
+		t.Helper()
+		c, err := open(t, dir).Claim("me", "abcd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	save(t, s, "me", "abcd", "first")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := claim()
+	if first.Lost {
+		t.Error("a lock of no bridge that has woken it says that something was lost")
+	}
+	woken, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Save(about("me", "abcd"), func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lock, woken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := claim()
+	if second.Lost {
+		t.Error("what was saved is said to be lost")
+	}
+	second.release() // as the system does when a process ends
+	third := claim()
+	if !third.Lost {
+		t.Error("nothing says that what the second one had is lost")
+	}
+	third.Drop()
+	if fourth := claim(); !fourth.Lost {
+		t.Error("it is said to one that hasn't woken it, and not to the next")
+	}
+}
+
+// TestInUse: a lock that another bridge has for a moment is waited for, one that it keeps isn't.
+func TestInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		save(t, s, "me", "abcd", "")
+		for _, id := range []string{"abcd", "new"} {
+			claim := func() (*Claim, error) {
+				if id == "new" {
+					return s.New("me", id)
+				}
+				return s.Claim("me", id)
+			}
+			held := &Claim{store: s, name: prefix("me") + id}
+			if err := held.lock(0); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if _, err := claim(); !errors.Is(err, ErrInUse) || time.Since(began) < momentary {
+				t.Errorf("%s, kept: %v after %v", id, err, time.Since(began))
+			}
+			time.AfterFunc(momentary/2, held.Drop)
+			c, err := claim()
+			if err != nil || c.Lost {
+				t.Fatalf("%s, for a moment: %+v, %v", id, c, err)
+			}
+			c.Drop()
+		}
+		if left := files(t, s.cfg.Dir); strings.Contains(left, lockSuffix) {
+			t.Errorf("left: %s", left)
+		}
+	})
 }
 
 // TestFullDisk: what can't be written leaves the older file, and nothing else.

@@ -24,13 +24,13 @@ func (s *Store) sweep() {
 			if !ours.MatchString(name) {
 				continue
 			}
-			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
+			s.unless(name, 0, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
 		case strings.HasSuffix(file, lockSuffix):
-			if name := strings.TrimSuffix(file, lockSuffix); ours.MatchString(name) && !s.saved(name) {
-				s.unless(name, func() {})
+			if name := strings.TrimSuffix(file, lockSuffix); ours.MatchString(name) {
+				s.unless(name, 0, func() {}) // which leaves those that say what was lost
 			}
 		case isSaved && ours.MatchString(name) && time.Since(modified(e)) > MaxAge:
-			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
+			s.unless(name, 0, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
 		}
 	}
 }
@@ -41,13 +41,10 @@ func (s *Store) saved(name string) bool {
 	return err == nil
 }
 
-// unless calls do unless a bridge has a sandbox in use.
-func (s *Store) unless(name string, do func()) {
+// unless calls do unless a bridge has a sandbox in use for longer than patience.
+func (s *Store) unless(name string, patience time.Duration, do func()) {
 	c := &Claim{store: s, name: name}
-	if _, err := os.Stat(s.path(name) + lockSuffix); err == nil {
-		c.Lost = s.saved(name) // the lock's file says so
-	}
-	if c.lock() != nil {
+	if c.lock(patience) != nil {
 		return
 	}
 	do()
@@ -66,7 +63,7 @@ func (s *Store) crop(begin string) {
 	}
 	slices.SortFunc(names, func(a, b string) int { return at[a].Compare(at[b]) })
 	for _, name := range names[:max(0, len(names)-PerOwner)] {
-		s.unless(name, func() { _ = os.Remove(s.path(name) + savedSuffix) })
+		s.unless(name, 0, func() { _ = os.Remove(s.path(name) + savedSuffix) })
 	}
 }
 
