@@ -78,10 +78,12 @@ type Registry struct {
 	tombList []string       // their ids, in the order in which they ended
 	work     sync.WaitGroup // guests that are being made or ended, and those that watch them
 
-	moving map[string]chan struct{} // by id of what is being saved or woken; closed when that is done
-	saving context.Context          // ends when nothing is saved any more
-	life   context.Context          // ends when Close is about to be called
-	stop   context.CancelFunc
+	moving  map[string]chan struct{} // by id of what is being saved or woken; closed when that is done
+	leaving map[string]int           // by owner: how many have ended, and have their guests still to be saved
+	left    chan struct{}            // closed when one of them has none any more
+	saving  context.Context          // ends when nothing is saved any more
+	life    context.Context          // ends when Close is about to be called
+	stop    context.CancelFunc
 }
 
 const bridgeEnded = "the bridge has ended"
@@ -95,7 +97,8 @@ type tombstone struct {
 // New returns an empty Registry.
 func New(cfg Config) *Registry {
 	r := &Registry{cfg: cfg, ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
-		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{}}
+		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{},
+		leaving: map[string]int{}, left: make(chan struct{})}
 	r.saving, r.stop = context.WithCancel(context.Background())
 	r.life = r.saving
 	return r
