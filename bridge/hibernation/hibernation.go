@@ -34,6 +34,7 @@ import (
 const (
 	PerOwner = 16
 	MaxAge   = 30 * 24 * time.Hour
+	MaxTotal = 8 << 30 // bytes of all
 )
 
 // Config is what a Store is made from. All fields are required.
@@ -87,6 +88,7 @@ type Saved struct {
 type Store struct {
 	cfg     Config
 	replace func(path, pattern string, write func(io.Writer) error) error
+	most    int64 // MaxTotal
 
 	mu  sync.Mutex
 	key []byte // nil until it is needed
@@ -95,7 +97,7 @@ type Store struct {
 // Open makes the directory, which must be the user's alone, and removes what killed bridges have
 // left unfinished.
 func Open(cfg Config) (*Store, error) {
-	s := &Store{cfg: cfg, replace: filelock.ReplaceBy}
+	s := &Store{cfg: cfg, replace: filelock.ReplaceBy, most: MaxTotal}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -317,7 +319,7 @@ func (c *Claim) Save(v Saved, write func(io.Writer) error) error {
 	c.Lost = false
 	c.Drop()
 	s.sweep()
-	s.crop(c.name[:strings.IndexByte(c.name, '-')+1])
+	s.crop()
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -318,7 +319,7 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.crop(prefix("me"))
+	s.crop()
 	all := s.List("me")
 	if len(all) != PerOwner || len(s.List("you")) != 1 || s.saved(prefix("me")+id(2)) || !s.saved(prefix("me")+id(3)) {
 		t.Errorf("%d are kept", len(all))
@@ -349,6 +350,49 @@ func TestBounds(t *testing.T) {
 	}
 	if _, err := s.Claim("me", "soon"); !errors.Is(err, ErrNone) || s.saved(prefix("me")+"soon") {
 		t.Errorf("one whose time is over: %v", err)
+	}
+}
+
+// TestTotal: where all take too much, the oldest goes of the owner whose sandboxes take most, and
+// never one that is in use.
+func TestTotal(t *testing.T) {
+	s := open(t, t.TempDir())
+	for i, f := range []struct {
+		owner, id string
+		size      int
+	}{{"a", "first", 1000}, {"b", "first", 50_000}, {"b", "second", 40_000}, {"b", "third", 1000}, {"a", "second", 20_000}} {
+		save(t, s, f.owner, f.id, strings.Repeat("x", f.size))
+		at := time.Now().Add(time.Duration(i-100) * time.Minute)
+		if err := os.Chtimes(s.path(prefix(f.owner)+f.id)+savedSuffix, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(owner string) (ids []string) {
+		for _, v := range s.List(owner) {
+			ids = append(ids, v.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	used, err := s.Claim("b", "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Drop()
+	for _, step := range []struct {
+		most int64
+		a, b []string
+	}{
+		{200_000, []string{"first", "second"}, []string{"first", "second", "third"}},
+		{70_000, []string{"first", "second"}, []string{"second", "third"}},
+		{30_000, []string{"first", "second"}, []string{"second", "third"}}, // the one in use would have gone
+		{3000, nil, []string{"second", "third"}},
+	} {
+		s.most = step.most
+		s.crop()
+		if a, b := left("a"), left("b"); !slices.Equal(a, step.a) || !slices.Equal(b, step.b) {
+			t.Errorf("of %d bytes: %v and %v", step.most, a, b)
+		}
 	}
 }
 

@@ -52,18 +52,44 @@ func (s *Store) unless(name string, patience time.Duration, do func()) {
 	c.Drop()
 }
 
-// crop removes the oldest sandboxes of an owner beyond PerOwner.
-func (s *Store) crop(begin string) {
-	names := s.names(begin)
-	at := map[string]time.Time{}
-	for _, name := range names {
+// crop removes the oldest sandboxes of each owner beyond PerOwner, and while all take more than
+// MaxTotal the oldest of the owner whose sandboxes take most. What a bridge has in use stays.
+func (s *Store) crop() {
+	type file struct {
+		name string
+		at   time.Time
+		size int64
+	}
+	owners, takes, total := map[string][]file{}, map[string]int64{}, int64(0) // by the prefix of their names
+	for _, name := range s.names("") {
 		if info, err := os.Stat(s.path(name) + savedSuffix); err == nil {
-			at[name] = info.ModTime()
+			owner, size := name[:strings.IndexByte(name, '-')], info.Size()
+			owners[owner] = append(owners[owner], file{name, info.ModTime(), size})
+			takes[owner] += size
+			total += size
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return at[a].Compare(at[b]) })
-	for _, name := range names[:max(0, len(names)-PerOwner)] {
-		s.unless(name, 0, func() { _ = os.Remove(s.path(name) + savedSuffix) })
+	removeOldest := func(owner string) {
+		f := owners[owner][0]
+		owners[owner] = owners[owner][1:]
+		takes[owner] -= f.size
+		total -= f.size
+		s.unless(f.name, 0, func() { _ = os.Remove(s.path(f.name) + savedSuffix) })
+	}
+	for owner, files := range owners {
+		slices.SortFunc(files, func(a, b file) int { return a.at.Compare(b.at) })
+		for len(owners[owner]) > PerOwner {
+			removeOldest(owner)
+		}
+	}
+	for total > s.most {
+		var greatest string
+		for owner, size := range takes {
+			if size > takes[greatest] {
+				greatest = owner
+			}
+		}
+		removeOldest(greatest)
 	}
 }
 
