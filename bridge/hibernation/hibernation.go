@@ -376,6 +376,21 @@ func (s *Store) Remove(owner, id string) bool {
 	return true
 }
 
+// RemoveOf removes the sandboxes of owners that are gone, and returns how many there were. Those
+// that a bridge has in use stay, and those that can't be read.
+func (s *Store) RemoveOf(gone func(owner string) bool) (removed int) {
+	for _, name := range s.names("") {
+		if v, err := s.look(name); err == nil && gone(v.Owner) && strings.HasPrefix(name, prefix(v.Owner)) {
+			s.unless(name, momentary, func() {
+				if os.Remove(s.path(name)+savedSuffix) == nil {
+					removed++
+				}
+			})
+		}
+	}
+	return removed
+}
+
 // Look returns what is known of a sandbox that was saved. The error is ErrNone, or an *Error.
 func (s *Store) Look(owner, id string) (Saved, error) {
 	name := prefix(owner) + id

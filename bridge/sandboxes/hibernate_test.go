@@ -188,6 +188,36 @@ func TestSavedAtItsEnd(t *testing.T) {
 	}
 }
 
+// TestRemoveOf: of owners that are gone for good nothing is left, live, saved or being saved.
+func TestRemoveOf(t *testing.T) {
+	dir := t.TempDir()
+	saving(t, storeIn(t, dir), func(t *testing.T, h *house) {
+		for _, owner := range []string{"me", "you"} {
+			h.filled(owner, "saved", nil, Settings{})
+		}
+		h.idle()
+		var ids []string
+		for range 2 {
+			for _, owner := range []string{"me", "you"} {
+				ids = append(ids, h.filled(owner, "live", nil, Settings{}))
+			}
+		}
+		h.locked(func() { h.live[ids[0]].end("it was not used", saved) })
+		n := h.RemoveOf(t.Context(), func(owner string) bool { return owner == "me" }, "revoked")
+		if mine, yours := h.List("me"), h.List("you"); n != 3 || len(mine) != 0 || len(yours) != 3 {
+			t.Errorf("%d were removed; left: %+v, %+v", n, mine, yours)
+		}
+		var gone *GoneError
+		if _, err := h.call("me", ids[2]); !errors.As(err, &gone) || gone.Reason != "revoked" {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if left, _ := filepath.Glob(dir + "/*"); len(left) != 1 {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
 // TestOlderCounts: where a woken sandbox dies, or can't be saved, what was saved before counts, and
 // the next to wake it hears that something is lost.
 func TestOlderCounts(t *testing.T) {

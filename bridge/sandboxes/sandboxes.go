@@ -322,6 +322,30 @@ func (r *Registry) EndAll(owner string) {
 	}
 }
 
+// RemoveOf ends the sandboxes of owners that are gone for good, and removes those that were saved.
+// It waits until what is being saved has been, or ctx has ended, and returns how many there were.
+func (r *Registry) RemoveOf(ctx context.Context, gone func(owner string) bool, reason string) (n int) {
+	r.mu.Lock()
+	for _, b := range r.live {
+		if gone(b.owner) {
+			b.end(reason, removed)
+			n++
+		}
+	}
+	moving := slices.Collect(maps.Keys(r.moving))
+	r.mu.Unlock()
+	if r.Hibernates() {
+		for _, id := range moving {
+			if r.settled(ctx, id) != nil {
+				return n
+			}
+			r.mu.Unlock()
+		}
+		n += r.cfg.Hibernation.Store.RemoveOf(gone)
+	}
+	return n
+}
+
 // EndShared ends the sandbox that the calls of a session shared.
 func (r *Registry) EndShared(session string) {
 	r.mu.Lock()
