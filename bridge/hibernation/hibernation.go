@@ -212,8 +212,8 @@ func (v Saved) expired() bool {
 	return now.Sub(v.At) > MaxAge || !v.Expires.IsZero() && now.After(v.Expires)
 }
 
-// momentary is how long a lock is waited for. Another bridge takes it for a moment when it looks for
-// files that are too old; one that has the sandbox in use keeps it.
+// momentary is how long a lock is waited for. Another bridge takes it for a moment when it looks
+// for files that are too old; one that has the sandbox in use keeps it.
 const momentary = time.Second
 
 // lock takes the lock, or returns ErrInUse, and sets Lost.

@@ -168,7 +168,8 @@ func (t *Tokens) Names() (names []string, ok bool) {
 	return names, true
 }
 
-// MayName reports whether a principal is one of those that tokens name, whether or not there is one.
+// MayName reports whether a principal is one of those that tokens name, whether or not there is
+// one.
 func (t *Tokens) MayName(principal string) bool { return t.checkName(principal) == nil }
 
 // tell logs whose tokens are no longer there, and whose weren't there before, since a time. It is

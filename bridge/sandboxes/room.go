@@ -8,9 +8,9 @@ import (
 )
 
 // fits waits, before a guest of b is made, while those that have ended and are being saved are,
-// together with those that live, more than may be alive. saveTimeout bounds it. If it waits it calls
-// queued, since those behind may go first, and p; both may be nil. The error is the cause of ctx's
-// end.
+// together with those that live, more than may be alive. saveTimeout bounds it. If it waits it
+// calls queued, since those behind may go first, and p; both may be nil. The error is the cause of
+// ctx's end.
 func (r *Registry) fits(ctx context.Context, b *record, queued func(), p runtime.Progress) error {
 	for {
 		r.mu.Lock()
