@@ -81,6 +81,8 @@ type Saved struct {
 	At          time.Time // when it was saved
 	Expires     time.Time `json:",omitzero"`  // if it is to, before MaxAge
 	Left        []string  `json:",omitempty"` // what its archive leaves out
+
+	Size int64 `json:"-"` // of its file
 }
 
 // Store is a directory of saved sandboxes. Several processes may use it; it is safe for concurrent
@@ -346,7 +348,14 @@ func (s *Store) open(name string, read func(io.Reader) error) (v Saved, err erro
 	if err != nil {
 		return v, err
 	}
-	return parse(f, key, name, read)
+	if v, err = parse(f, key, name, read); err != nil {
+		return v, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		v.Size = info.Size()
+	}
+	return v, err
 }
 
 // parse reads a file's content.
@@ -407,15 +416,22 @@ func (s *Store) Look(owner, id string) (Saved, error) {
 	return v, nil
 }
 
-// List returns the sandboxes of an owner that are saved and not in use, the last used first. Those
-// that can't be read are left out, and logged.
-func (s *Store) List(owner string) (all []Saved) {
-	for _, name := range s.names(prefix(owner)) {
+// List returns the sandboxes of an owner that are saved, the last used first. Those that can't be
+// read are left out, and logged.
+func (s *Store) List(owner string) []Saved {
+	return s.list(prefix(owner), func(v Saved) bool { return v.Owner == owner })
+}
+
+// All does the same for all owners.
+func (s *Store) All() []Saved { return s.list("", func(Saved) bool { return true }) }
+
+func (s *Store) list(begin string, want func(Saved) bool) (all []Saved) {
+	for _, name := range s.names(begin) {
 		v, err := s.look(name)
 		switch {
 		case err != nil:
 			s.cfg.Log.Warn("a sandbox that was saved can't be read", "file", s.path(name)+savedSuffix, "err", err)
-		case v.Owner == owner && prefix(owner)+v.ID == name && !v.expired():
+		case want(v) && prefix(v.Owner)+v.ID == name && !v.expired():
 			all = append(all, v)
 		}
 	}

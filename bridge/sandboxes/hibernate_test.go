@@ -81,8 +81,13 @@ func TestHibernation(t *testing.T) {
 		if err != nil || !i.Asleep || i.Calls != 1 || i.Environment.Name != "data" || i.Settings.Name != "n" {
 			t.Errorf("%+v, %v", i, err)
 		}
-		if all := h.List("me"); len(all) != 1 || !all[0].Asleep || len(h.made) != 1 {
-			t.Errorf("%+v", all)
+		for _, all := range [][]Info{h.List("me"), h.All()} {
+			if len(all) != 1 || all[0].Status() != "hibernated" || all[0].Size == 0 || len(h.made) != 1 {
+				t.Errorf("%+v", all)
+			}
+		}
+		if owner, ok := h.Owner(id); owner != "me" || !ok {
+			t.Errorf("it is %q's, %v", owner, ok)
 		}
 		for _, err := range []error{
 			func() error { _, err := h.Pause("me", id); return err }(),
@@ -100,6 +105,9 @@ func TestHibernation(t *testing.T) {
 		c, res, err := h.woken("me", id)
 		if err != nil || !c.Woken || c.Fresh || c.Missing() != "" || res.Kept.State != sandbox.StateKept {
 			t.Fatalf("%+v, %+v, %v", c, res, err)
+		}
+		if all := h.All(); len(all) != 1 || all[0].Status() != "active" || all[0].Size != 0 {
+			t.Errorf("once it is woken: %+v", all)
 		}
 		if g := h.last(); g.file != "first" || !maps.Equal(g.request.Variables, settings.Variables) ||
 			!g.request.Running || g.request.Environment.Name != "data" || g.request.Calls != 1 {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -38,7 +39,7 @@ func sandboxCmd(a *app) *cobra.Command {
 	}
 	var asJSON bool
 	list := &cobra.Command{
-		Use: "list", Short: "List the sandboxes, the last used first of each bridge", Args: cobra.NoArgs,
+		Use: "list", Short: "List the sandboxes, the last used first of each bridge, then saved ones", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sandboxList(cmd.Context(), asJSON) },
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -55,7 +56,7 @@ func sandboxCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxCopy(cmd.Context(), args[0], args[1]) },
 	}
 	kill := &cobra.Command{
-		Use: "kill ID", Short: "End a sandbox, with its files", Args: cobra.ExactArgs(1),
+		Use: "kill ID", Short: "End a sandbox, or remove a saved one, with its files", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxKill(cmd.Context(), args[0]) },
 	}
 	cmd.AddCommand(list, shell, copyFile, kill)
@@ -94,7 +95,7 @@ func (a *app) withBridges(ctx context.Context, printed func(*jsonrpc.Message),
 			rows = append(rows, sandboxRow{s, b.pid})
 		}
 	}
-	return do(byPID, rows)
+	return do(byPID, eachOnce(rows))
 }
 
 func (a *app) sandboxList(ctx context.Context, asJSON bool) error {
@@ -108,12 +109,36 @@ func (a *app) sandboxList(ctx context.Context, asJSON bool) error {
 		}
 		t := terminal.Table{Rows: [][]string{{"ID", "NAME", "STATUS", "TEMPLATE", "CALLS", "USED", "BRIDGE"}}}
 		for _, r := range rows {
-			used := units.HumanDuration(time.Since(r.Used)) + " ago"
-			t.Rows = append(t.Rows, []string{r.ID, r.Name, r.Status, r.Template, strconv.Itoa(r.Calls), used,
-				strconv.Itoa(r.Bridge)})
+			t.Rows = append(t.Rows, r.cells())
 		}
 		a.stdout.Screen().Table(t)
 		return nil
+	})
+}
+
+// cells returns what a table shows of a sandbox.
+func (r sandboxRow) cells() []string {
+	status, used := r.Status, units.HumanDuration(time.Since(r.Used))+" ago"
+	if r.Busy {
+		used = "now"
+	}
+	if r.Size > 0 {
+		status += ", " + units.BytesSize(float64(r.Size))
+	}
+	return []string{r.ID, r.Name, status, r.Template, strconv.Itoa(r.Calls), used, strconv.Itoa(r.Bridge)}
+}
+
+// eachOnce returns rows with each sandbox that is saved once: all bridges that save in a directory have
+// them, and one may have woken it.
+func eachOnce(rows []sandboxRow) []sandboxRow {
+	seen := map[string]bool{}
+	for _, r := range rows {
+		seen[r.ID] = seen[r.ID] || r.Size == 0
+	}
+	return slices.DeleteFunc(rows, func(r sandboxRow) bool {
+		again := r.Size > 0 && seen[r.ID]
+		seen[r.ID] = true
+		return again
 	})
 }
 
@@ -292,7 +317,7 @@ func (a *app) shellLine(call sandboxCall, dir, line string) (code int, err error
 // of returns the sandbox and the path in what names a file in one.
 func of(file string) (id, inside string, is bool) {
 	id, inside, is = strings.Cut(file, ":")
-	is = is && inside != "" && len(id) >= 4 && len(id) <= 6 && !strings.ContainsAny(id, `/\.`)
+	is = is && inside != "" && len(id) >= 4 && len(id) <= 8 && !strings.ContainsAny(id, `/\.`)
 	return id, inside, is
 }
 
