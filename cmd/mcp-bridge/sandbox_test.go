@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
 // TestSandboxRows: a sandbox that several bridges could wake is listed once, and not where one has
@@ -39,5 +45,25 @@ func TestSandboxRows(t *testing.T) {
 		if _, _, is := of(file); is != want {
 			t.Errorf("%s: %v", file, is)
 		}
+	}
+}
+
+// TestInterruptedLine: Ctrl-C at a command of sandbox shell ends the command, and the program only
+// where none runs.
+func TestInterruptedLine(t *testing.T) {
+	var said bytes.Buffer
+	a := &app{stdout: terminal.New(io.Discard), stderr: terminal.New(&said)}
+	call := func(ctx context.Context, _ string, _ map[string]any, _ any) (failed bool, err error) {
+		if !a.takes(os.Interrupt) || a.takes(syscall.SIGTERM) {
+			t.Error("SIGINT isn't the command's, or SIGTERM is")
+		}
+		<-ctx.Done()
+		return false, context.Cause(ctx)
+	}
+	if code, err := a.shellLine(t.Context(), call, "/", "sleep 100"); code != exitInterrupted || err != nil {
+		t.Errorf("got %d, %v", code, err)
+	}
+	if a.takes(os.Interrupt) {
+		t.Error("SIGINT doesn't end the program when the command has ended")
 	}
 }
