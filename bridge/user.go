@@ -35,7 +35,9 @@ type UserTool struct {
 type UserSandbox struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name,omitempty"`
-	Status   string            `json:"status"` // running a call, paused, or active
+	Status   string            `json:"status"`         // as sandbox_info has it
+	Busy     bool              `json:"busy,omitempty"` // a call is under way
+	Size     int64             `json:"size,omitempty"` // bytes of the file of one that was saved
 	Template string            `json:"template"`
 	Calls    int               `json:"calls"`
 	Created  time.Time         `json:"created"`
@@ -133,14 +135,8 @@ func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.R
 func (b *Bridge) userSandboxes() []UserSandbox {
 	all := []UserSandbox{}
 	for _, i := range b.cfg.Sandboxes.All() {
-		s := UserSandbox{ID: i.ID, Name: i.Settings.Name, Status: "active", Template: "base", Calls: i.Calls,
-			Created: i.Created, Used: i.Used, Metadata: i.Settings.Metadata}
-		switch {
-		case i.Busy:
-			s.Status = "running"
-		case i.Paused:
-			s.Status = "paused"
-		}
+		s := UserSandbox{ID: i.ID, Name: i.Settings.Name, Status: i.Status(), Busy: i.Busy, Size: i.Size,
+			Template: "base", Calls: i.Calls, Created: i.Created, Used: i.Used, Metadata: i.Settings.Metadata}
 		if i.Environment != nil {
 			s.Template = i.Environment.Name
 		}

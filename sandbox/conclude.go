@@ -153,6 +153,10 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		}
 	case r.Error != nil && n.done.Error.Code == entrypoint.CodeMemoryLimit:
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
+		if r.Error.Message != "" { // Python's own has no words; the code's, or a library's, may mean anything
+			r.Message = fmt.Sprintf("The code raised a MemoryError that nothing caught. A run may use %s of memory (%s).",
+				mib(n.limits().Memory), n.setting("MEMORY"))
+		}
 	case r.Error != nil:
 		r.Status, r.Message = StatusError, "The code raised an exception that nothing caught."
 		if r.Limit = n.exhausted(r.Error); r.Limit != "" {

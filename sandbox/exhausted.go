@@ -40,6 +40,14 @@ func (n *session) exhausted(e *Failure) string {
 	return ""
 }
 
+// tooMany is how the guest tells that no copy of a process can be made since there are too many.
+const tooMany = "as many as there may be"
+
+// crowded adds the limit to the guest's word that there are too many processes.
+func (n *session) crowded(said string) string {
+	return strings.Replace(said, tooMany, fmt.Sprintf("%s, %d (%s)", tooMany, n.limits().PIDs, n.setting("PIDS")), 1)
+}
+
 // places lists the writable directories with their sizes.
 func places(l runtime.Limits) string {
 	var told []string

@@ -49,6 +49,42 @@ func TestKeptNote(t *testing.T) {
 	})
 }
 
+// TestWords: memory is said to have run out only where that is known, a limit of processes is told
+// with its number, and a reason has no full stop.
+func TestWords(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		k := keep(t, s)
+		run := func(done string) sandbox.Result {
+			t.Helper()
+			answers(fl, done)
+			r, err := k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		const raised = `"wait":{"exited":true,"status":1},"error":{"code":"memory_limit","type":"MemoryError",` +
+			`"message":"%s"},"sandbox":{"state":"kept","noWayBack":"its processes are as many as there may be; end some"}`
+		for words, want := range map[string]string{
+			"":     "The code ran out of memory: the limit is ",
+			"mine": "The code raised a MemoryError that nothing caught. A run may use ",
+		} {
+			r := run(strings.Replace(raised, "%s", words, 1))
+			if r.Status != sandbox.StatusMemoryLimit || !strings.HasPrefix(r.Message, want) ||
+				!strings.HasSuffix(r.Message, "(MCP_BRIDGE_MEMORY).") {
+				t.Errorf("MemoryError(%q): got %+v", words, r)
+			}
+			if want := "as many as there may be, 128 (MCP_BRIDGE_PIDS); end some"; !strings.HasSuffix(r.Kept.NoWayBack, want) {
+				t.Errorf("got %q, want %q", r.Kept.NoWayBack, want)
+			}
+		}
+		r := run(`"wait":{"signal":9},"sandbox":{"state":"lost"}`)
+		if want := "the code was ended by signal 9 (killed)"; r.Kept.Reason != want {
+			t.Errorf("got %q, want %q", r.Kept.Reason, want)
+		}
+	})
+}
+
 // TestKeptUndoFails: an undo that the supervisor could not do is told as what it was.
 func TestKeptUndoFails(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {

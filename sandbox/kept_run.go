@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -206,17 +207,27 @@ func lost(done *entrypoint.FromGuest) bool {
 // state returns what the call has left.
 func (k *Kept) state(n *session, r Result) *KeptState {
 	if n.done == nil || n.done.Sandbox == nil {
-		return &KeptState{State: StateLost, Reason: r.Message, Calls: k.calls}
+		return &KeptState{State: StateLost, Reason: asReason(r.Message), Calls: k.calls}
 	}
 	told := n.done.Sandbox
-	state := &KeptState{Note: n.short(told.Reason), NoWayBack: n.short(told.NoWayBack), Calls: k.calls}
+	state := &KeptState{Note: n.crowded(n.short(told.Reason)), NoWayBack: n.crowded(n.short(told.NoWayBack)),
+		Calls: k.calls}
 	switch told.State {
 	case entrypoint.SandboxKept:
 		state.State = StateKept
 	case entrypoint.SandboxBefore:
 		state.State, state.Reason = StateBefore, r.Message
 	default:
-		state.State, state.Reason, state.Note = StateLost, cmp.Or(state.Note, r.Message), ""
+		state.State, state.Reason, state.Note = StateLost, cmp.Or(state.Note, asReason(r.Message)), ""
 	}
 	return state
+}
+
+// asReason returns a sentence in the form of a reason, which stands within others.
+func asReason(sentence string) string {
+	s := strings.TrimSuffix(sentence, ".")
+	if strings.HasPrefix(s, "The ") {
+		s = "t" + s[1:]
+	}
+	return s
 }

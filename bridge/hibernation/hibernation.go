@@ -3,10 +3,12 @@
 // of guests: what a file has is an archive, which is never unpacked on this machine.
 //
 // Of a sandbox whose files are in use by a bridge there is a lock file beside them. One that is
-// left without a lock tells that this bridge was killed, and what it had was lost.
+// left without a lock, and says that the file which is there was woken, tells that this bridge was
+// killed, and what it had was lost.
 package hibernation
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,6 +34,7 @@ import (
 const (
 	PerOwner = 16
 	MaxAge   = 30 * 24 * time.Hour
+	MaxTotal = 8 << 30 // bytes of all
 )
 
 // Config is what a Store is made from. All fields are required.
@@ -78,6 +81,8 @@ type Saved struct {
 	At          time.Time // when it was saved
 	Expires     time.Time `json:",omitzero"`  // if it is to, before MaxAge
 	Left        []string  `json:",omitempty"` // what its archive leaves out
+
+	Size int64 `json:"-"` // of its file
 }
 
 // Store is a directory of saved sandboxes. Several processes may use it; it is safe for concurrent
@@ -85,6 +90,7 @@ type Saved struct {
 type Store struct {
 	cfg     Config
 	replace func(path, pattern string, write func(io.Writer) error) error
+	most    int64 // MaxTotal
 
 	mu  sync.Mutex
 	key []byte // nil until it is needed
@@ -93,7 +99,7 @@ type Store struct {
 // Open makes the directory, which must be the user's alone, and removes what killed bridges have
 // left unfinished.
 func Open(cfg Config) (*Store, error) {
-	s := &Store{cfg: cfg, replace: filelock.ReplaceBy}
+	s := &Store{cfg: cfg, replace: filelock.ReplaceBy, most: MaxTotal}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -165,7 +171,7 @@ func (s *Store) New(owner, id string) (*Claim, error) {
 		return nil, ErrNone
 	}
 	c := &Claim{store: s, name: prefix(owner) + id}
-	return c, c.lock()
+	return c, c.lock(momentary)
 }
 
 // Claim claims a sandbox that was saved. The error is ErrNone, or an *Error.
@@ -177,12 +183,15 @@ func (s *Store) Claim(owner, id string) (*Claim, error) {
 	if _, err := os.Stat(s.path(name) + savedSuffix); err != nil {
 		return nil, ErrNone
 	}
-	_, err := os.Stat(s.path(name) + lockSuffix)
-	c := &Claim{store: s, name: name, Lost: err == nil}
-	if err := c.lock(); err != nil {
+	c := &Claim{store: s, name: name}
+	err := c.lock(momentary)
+	if err != nil {
 		return nil, &Error{id, err}
 	}
-	if c.Saved, err = s.look(name); err != nil {
+	if c.Saved, err = s.look(name); err == nil {
+		err = c.mark()
+	}
+	if err != nil {
 		c.Drop()
 		if errors.Is(err, fs.ErrNotExist) { // the sandbox was ended just now
 			return nil, ErrNone
@@ -205,15 +214,52 @@ func (v Saved) expired() bool {
 	return now.Sub(v.At) > MaxAge || !v.Expires.IsZero() && now.After(v.Expires)
 }
 
-// lock takes the lock, or returns ErrInUse.
-func (c *Claim) lock() (err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // it isn't waited for
+// momentary is how long a lock is waited for. Another bridge takes it for a moment when it looks
+// for files that are too old; one that has the sandbox in use keeps it.
+const momentary = time.Second
+
+// lock takes the lock, or returns ErrInUse, and sets Lost.
+func (c *Claim) lock(patience time.Duration) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	c.release, err = filelock.Acquire(ctx, c.store.path(c.name)+lockSuffix)
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return ErrInUse
 	}
+	if err == nil {
+		woken := c.store.head(c.name, lockSuffix, markAt)
+		c.Lost = len(woken) > 0 && bytes.Equal(woken, c.store.head(c.name, savedSuffix, 0))
+	}
 	return err
+}
+
+// markAt is where a lock file says which file was woken: Windows lets no others read the byte that
+// is locked.
+const markAt = 1
+
+// mark notes in the lock file that what is saved is woken.
+func (c *Claim) mark() error {
+	f, err := os.OpenFile(c.store.path(c.name)+lockSuffix, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(c.store.head(c.name, savedSuffix, 0), markAt)
+	return errors.Join(err, f.Close())
+}
+
+// head returns the part of one of a sandbox's files that no other has: of a saved one how it
+// begins. It is empty if there is none.
+func (s *Store) head(name, suffix string, at int64) []byte {
+	f, err := os.Open(s.path(name) + suffix)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, headSize)
+	if n, _ := f.ReadAt(head, at); n < len(head) {
+		return nil
+	}
+	return head
 }
 
 // Drop gives the sandbox back as it was saved.
@@ -275,7 +321,7 @@ func (c *Claim) Save(v Saved, write func(io.Writer) error) error {
 	c.Lost = false
 	c.Drop()
 	s.sweep()
-	s.crop(c.name[:strings.IndexByte(c.name, '-')+1])
+	s.crop()
 	return nil
 }
 
@@ -302,7 +348,14 @@ func (s *Store) open(name string, read func(io.Reader) error) (v Saved, err erro
 	if err != nil {
 		return v, err
 	}
-	return parse(f, key, name, read)
+	if v, err = parse(f, key, name, read); err != nil {
+		return v, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		v.Size = info.Size()
+	}
+	return v, err
 }
 
 // parse reads a file's content.
@@ -328,8 +381,23 @@ func (s *Store) Remove(owner, id string) bool {
 	if !validID.MatchString(id) || !s.saved(name) {
 		return false
 	}
-	s.unless(name, func() { _ = os.Remove(s.path(name) + savedSuffix) })
+	s.unless(name, momentary, func() { _ = os.Remove(s.path(name) + savedSuffix) })
 	return true
+}
+
+// RemoveOf removes the sandboxes of owners that are gone, and returns how many there were. Those
+// that a bridge has in use stay, and those that can't be read.
+func (s *Store) RemoveOf(gone func(owner string) bool) (removed int) {
+	for _, name := range s.names("") {
+		if v, err := s.look(name); err == nil && gone(v.Owner) && strings.HasPrefix(name, prefix(v.Owner)) {
+			s.unless(name, momentary, func() {
+				if os.Remove(s.path(name)+savedSuffix) == nil {
+					removed++
+				}
+			})
+		}
+	}
+	return removed
 }
 
 // Look returns what is known of a sandbox that was saved. The error is ErrNone, or an *Error.
@@ -348,15 +416,22 @@ func (s *Store) Look(owner, id string) (Saved, error) {
 	return v, nil
 }
 
-// List returns the sandboxes of an owner that are saved and not in use, the last used first. Those
-// that can't be read are left out, and logged.
-func (s *Store) List(owner string) (all []Saved) {
-	for _, name := range s.names(prefix(owner)) {
+// List returns the sandboxes of an owner that are saved, the last used first. Those that can't be
+// read are left out, and logged.
+func (s *Store) List(owner string) []Saved {
+	return s.list(prefix(owner), func(v Saved) bool { return v.Owner == owner })
+}
+
+// All does the same for all owners.
+func (s *Store) All() []Saved { return s.list("", func(Saved) bool { return true }) }
+
+func (s *Store) list(begin string, want func(Saved) bool) (all []Saved) {
+	for _, name := range s.names(begin) {
 		v, err := s.look(name)
 		switch {
 		case err != nil:
 			s.cfg.Log.Warn("a sandbox that was saved can't be read", "file", s.path(name)+savedSuffix, "err", err)
-		case v.Owner == owner && prefix(owner)+v.ID == name && !v.expired():
+		case want(v) && prefix(v.Owner)+v.ID == name && !v.expired():
 			all = append(all, v)
 		}
 	}

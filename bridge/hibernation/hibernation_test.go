@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -202,6 +204,86 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
+// TestKilledOnceSaved: a bridge that is killed when it has saved a sandbox, before it has removed
+// the lock, has lost nothing, and neither has one that had never woken it.
+func TestKilledOnceSaved(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	lock := s.path(prefix("me")+"abcd") + lockSuffix
+	claim := func() *Claim {
+		t.Helper()
+		c, err := open(t, dir).Claim("me", "abcd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	save(t, s, "me", "abcd", "first")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := claim()
+	if first.Lost {
+		t.Error("a lock of no bridge that has woken it says that something was lost")
+	}
+	woken, err := os.ReadFile(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Save(about("me", "abcd"), func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lock, woken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := claim()
+	if second.Lost {
+		t.Error("what was saved is said to be lost")
+	}
+	second.release() // as the system does when a process ends
+	third := claim()
+	if !third.Lost {
+		t.Error("nothing says that what the second one had is lost")
+	}
+	third.Drop()
+	if fourth := claim(); !fourth.Lost {
+		t.Error("it is said to one that hasn't woken it, and not to the next")
+	}
+}
+
+// TestInUse: a lock that another bridge has for a moment is waited for, one that it keeps isn't.
+func TestInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		save(t, s, "me", "abcd", "")
+		for _, id := range []string{"abcd", "new"} {
+			claim := func() (*Claim, error) {
+				if id == "new" {
+					return s.New("me", id)
+				}
+				return s.Claim("me", id)
+			}
+			held := &Claim{store: s, name: prefix("me") + id}
+			if err := held.lock(0); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if _, err := claim(); !errors.Is(err, ErrInUse) || time.Since(began) < momentary {
+				t.Errorf("%s, kept: %v after %v", id, err, time.Since(began))
+			}
+			time.AfterFunc(momentary/2, held.Drop)
+			c, err := claim()
+			if err != nil || c.Lost {
+				t.Fatalf("%s, for a moment: %+v, %v", id, c, err)
+			}
+			c.Drop()
+		}
+		if left := files(t, s.cfg.Dir); strings.Contains(left, lockSuffix) {
+			t.Errorf("left: %s", left)
+		}
+	})
+}
+
 // TestFullDisk: what can't be written leaves the older file, and nothing else.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
@@ -237,7 +319,7 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.crop(prefix("me"))
+	s.crop()
 	all := s.List("me")
 	if len(all) != PerOwner || len(s.List("you")) != 1 || s.saved(prefix("me")+id(2)) || !s.saved(prefix("me")+id(3)) {
 		t.Errorf("%d are kept", len(all))
@@ -268,6 +350,49 @@ func TestBounds(t *testing.T) {
 	}
 	if _, err := s.Claim("me", "soon"); !errors.Is(err, ErrNone) || s.saved(prefix("me")+"soon") {
 		t.Errorf("one whose time is over: %v", err)
+	}
+}
+
+// TestTotal: where all take too much, the oldest goes of the owner whose sandboxes take most, and
+// never one that is in use.
+func TestTotal(t *testing.T) {
+	s := open(t, t.TempDir())
+	for i, f := range []struct {
+		owner, id string
+		size      int
+	}{{"a", "first", 1000}, {"b", "first", 50_000}, {"b", "second", 40_000}, {"b", "third", 1000}, {"a", "second", 20_000}} {
+		save(t, s, f.owner, f.id, strings.Repeat("x", f.size))
+		at := time.Now().Add(time.Duration(i-100) * time.Minute)
+		if err := os.Chtimes(s.path(prefix(f.owner)+f.id)+savedSuffix, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(owner string) (ids []string) {
+		for _, v := range s.List(owner) {
+			ids = append(ids, v.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	used, err := s.Claim("b", "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Drop()
+	for _, step := range []struct {
+		most int64
+		a, b []string
+	}{
+		{200_000, []string{"first", "second"}, []string{"first", "second", "third"}},
+		{70_000, []string{"first", "second"}, []string{"second", "third"}},
+		{30_000, []string{"first", "second"}, []string{"second", "third"}}, // the one in use would have gone
+		{3000, nil, []string{"second", "third"}},
+	} {
+		s.most = step.most
+		s.crop()
+		if a, b := left("a"), left("b"); !slices.Equal(a, step.a) || !slices.Equal(b, step.b) {
+			t.Errorf("of %d bytes: %v and %v", step.most, a, b)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 const (
 	magic    = "mcp-bridge sandbox 1\n"
 	saltSize = 32
+	headSize = len(magic) + saltSize
 	maxChunk = 1 << 20 // bytes of text
 )
 
@@ -101,7 +102,7 @@ type opener struct {
 }
 
 func newOpener(r io.Reader, key []byte, name string) (*opener, error) {
-	head := make([]byte, len(magic)+saltSize)
+	head := make([]byte, headSize)
 	if _, err := io.ReadFull(r, head); err != nil || string(head[:len(magic)]) != magic {
 		return nil, errDamaged
 	}

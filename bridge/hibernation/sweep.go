@@ -24,13 +24,13 @@ func (s *Store) sweep() {
 			if !ours.MatchString(name) {
 				continue
 			}
-			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
+			s.unless(name, 0, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
 		case strings.HasSuffix(file, lockSuffix):
-			if name := strings.TrimSuffix(file, lockSuffix); ours.MatchString(name) && !s.saved(name) {
-				s.unless(name, func() {})
+			if name := strings.TrimSuffix(file, lockSuffix); ours.MatchString(name) {
+				s.unless(name, 0, func() {}) // which leaves those that say what was lost
 			}
 		case isSaved && ours.MatchString(name) && time.Since(modified(e)) > MaxAge:
-			s.unless(name, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
+			s.unless(name, 0, func() { _ = os.Remove(filepath.Join(s.cfg.Dir, file)) })
 		}
 	}
 }
@@ -41,13 +41,10 @@ func (s *Store) saved(name string) bool {
 	return err == nil
 }
 
-// unless calls do unless a bridge has a sandbox in use.
-func (s *Store) unless(name string, do func()) {
+// unless calls do unless a bridge has a sandbox in use for longer than patience.
+func (s *Store) unless(name string, patience time.Duration, do func()) {
 	c := &Claim{store: s, name: name}
-	if _, err := os.Stat(s.path(name) + lockSuffix); err == nil {
-		c.Lost = s.saved(name) // the lock's file says so
-	}
-	if c.lock() != nil {
+	if c.lock(patience) != nil {
 		return
 	}
 	do()
@@ -55,18 +52,44 @@ func (s *Store) unless(name string, do func()) {
 	c.Drop()
 }
 
-// crop removes the oldest sandboxes of an owner beyond PerOwner.
-func (s *Store) crop(begin string) {
-	names := s.names(begin)
-	at := map[string]time.Time{}
-	for _, name := range names {
+// crop removes the oldest sandboxes of each owner beyond PerOwner, and while all take more than
+// MaxTotal the oldest of the owner whose sandboxes take most. What a bridge has in use stays.
+func (s *Store) crop() {
+	type file struct {
+		name string
+		at   time.Time
+		size int64
+	}
+	owners, takes, total := map[string][]file{}, map[string]int64{}, int64(0) // by the prefix of their names
+	for _, name := range s.names("") {
 		if info, err := os.Stat(s.path(name) + savedSuffix); err == nil {
-			at[name] = info.ModTime()
+			owner, size := name[:strings.IndexByte(name, '-')], info.Size()
+			owners[owner] = append(owners[owner], file{name, info.ModTime(), size})
+			takes[owner] += size
+			total += size
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return at[a].Compare(at[b]) })
-	for _, name := range names[:max(0, len(names)-PerOwner)] {
-		s.unless(name, func() { _ = os.Remove(s.path(name) + savedSuffix) })
+	removeOldest := func(owner string) {
+		f := owners[owner][0]
+		owners[owner] = owners[owner][1:]
+		takes[owner] -= f.size
+		total -= f.size
+		s.unless(f.name, 0, func() { _ = os.Remove(s.path(f.name) + savedSuffix) })
+	}
+	for owner, files := range owners {
+		slices.SortFunc(files, func(a, b file) int { return a.at.Compare(b.at) })
+		for len(owners[owner]) > PerOwner {
+			removeOldest(owner)
+		}
+	}
+	for total > s.most {
+		var greatest string
+		for owner, size := range takes {
+			if size > takes[greatest] {
+				greatest = owner
+			}
+		}
+		removeOldest(greatest)
 	}
 }
 

@@ -153,6 +153,25 @@ func (t *Tokens) List() ([]Token, error) {
 	return t.all, t.err
 }
 
+// Names returns the names of all tokens, in order. It reports false where the file isn't there, or
+// can't be used, which says nothing of whose tokens are good.
+func (t *Tokens) Names() (names []string, ok bool) {
+	all, err := t.List()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil || t.read.info == nil {
+		return nil, false
+	}
+	for _, token := range all {
+		names = append(names, token.Name)
+	}
+	return names, true
+}
+
+// MayName reports whether a principal is one of those that tokens name, whether or not there is
+// one.
+func (t *Tokens) MayName(principal string) bool { return t.checkName(principal) == nil }
+
 // tell logs whose tokens are no longer there, and whose weren't there before, since a time. It is
 // called with mu held.
 func (t *Tokens) tell(before []Token, at time.Time) {

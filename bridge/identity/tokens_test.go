@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -113,6 +114,38 @@ func TestTokenNames(t *testing.T) {
 	}
 	for _, name := range []string{"a", "team-1.ci_x", "alice@example.org", strings.Repeat("a", 64)} {
 		add(t, tokens, name)
+	}
+}
+
+// TestNames: which names have a token is known only where the file can be used.
+func TestNames(t *testing.T) {
+	tokens := openTokens(t)
+	if names, ok := tokens.Names(); ok {
+		t.Errorf("of no file: %q", names)
+	}
+	add(t, tokens, "bob")
+	add(t, tokens, "alice")
+	if names, ok := tokens.Names(); !ok || !slices.Equal(names, []string{"alice", "bob"}) {
+		t.Errorf("got %q, %v", names, ok)
+	}
+	for _, name := range []string{"alice", "bob"} {
+		if err := tokens.Revoke(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, ok := tokens.Names(); !ok || len(names) != 0 {
+		t.Errorf("when all are revoked: %q, %v", names, ok)
+	}
+	if err := os.WriteFile(tokens.Path(), []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if names, ok := tokens.Names(); ok {
+		t.Errorf("of a broken file: %q", names)
+	}
+	for principal, want := range map[string]bool{"carol": true, "local": false, "jwt:carol": false, "http local": false} {
+		if got := tokens.MayName(principal); got != want {
+			t.Errorf("%s: %v", principal, got)
+		}
 	}
 }
 

@@ -61,7 +61,10 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 		return g, nil
 	}
 	defer r.work.Done()
-	var err error
+	err := r.fits(ctx, b, queued, p)
+	if err != nil {
+		return nil, err
+	}
 	if claim != nil {
 		if env, err = r.environment(ctx, claim.Saved.Environment, queued, p); err != nil {
 			return nil, err

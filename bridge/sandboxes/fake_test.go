@@ -30,6 +30,7 @@ type fakeGuest struct {
 	file       string // what it has
 	socket     bool   // it has files that can't be packed
 	unpackable error  // of Pack
+	packing    func() // comes before Pack
 
 	calls atomic.Int64
 	end   sync.Once
@@ -75,6 +76,9 @@ func (g *fakeGuest) ZipDir(context.Context, string, int64, io.Writer) error { re
 
 // Pack gives one file, whose content tells guests apart.
 func (g *fakeGuest) Pack(_ context.Context, _ string, offset int64) (sandbox.Piece, error) {
+	if g.packing != nil {
+		g.packing()
+	}
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	err := w.WriteHeader(&tar.Header{Name: "file", Typeflag: tar.TypeReg, Size: int64(len(g.file))})

@@ -162,12 +162,17 @@ func restore(ctx context.Context, g Guest, c *hibernation.Claim) error {
 	})
 }
 
+// saves reports whether it is saved when it ends.
+func (b *record) saves(f fate) bool {
+	return f == saved && b.guest != nil && b.registry.Hibernates()
+}
+
 // resting returns what is done with the files of a sandbox that ends, before its guest is closed.
 // It is called with mu held.
 func (b *record) resting(f fate) func() {
 	r, c := b.registry, b.claim
 	switch {
-	case f == saved && b.guest != nil && r.Hibernates():
+	case b.saves(f):
 		about, moved := b.saved(), r.move(b.id)
 		return func() {
 			err := r.save(b, about)
@@ -308,7 +313,7 @@ func (r *Registry) asleep(owner, id string) (Info, error) {
 
 // saved describes a sandbox that is saved.
 func (r *Registry) saved(v hibernation.Saved) Info {
-	i := Info{ID: v.ID, Asleep: true, Limits: r.cfg.Limits, Calls: v.Calls, Created: v.Created, Used: v.Used,
+	i := Info{ID: v.ID, Asleep: true, Size: v.Size, Limits: r.cfg.Limits, Calls: v.Calls, Created: v.Created, Used: v.Used,
 		DeletedAt: v.Expires, Settings: Settings{Name: v.Name, Metadata: v.Metadata, Timeout: v.Timeout,
 			AutoDelete: v.AutoDelete}}
 	if v.Environment != "" {

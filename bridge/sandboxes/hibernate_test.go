@@ -81,8 +81,13 @@ func TestHibernation(t *testing.T) {
 		if err != nil || !i.Asleep || i.Calls != 1 || i.Environment.Name != "data" || i.Settings.Name != "n" {
 			t.Errorf("%+v, %v", i, err)
 		}
-		if all := h.List("me"); len(all) != 1 || !all[0].Asleep || len(h.made) != 1 {
-			t.Errorf("%+v", all)
+		for _, all := range [][]Info{h.List("me"), h.All()} {
+			if len(all) != 1 || all[0].Status() != "hibernated" || all[0].Size == 0 || len(h.made) != 1 {
+				t.Errorf("%+v", all)
+			}
+		}
+		if owner, ok := h.Owner(id); owner != "me" || !ok {
+			t.Errorf("it is %q's, %v", owner, ok)
 		}
 		for _, err := range []error{
 			func() error { _, err := h.Pause("me", id); return err }(),
@@ -100,6 +105,9 @@ func TestHibernation(t *testing.T) {
 		c, res, err := h.woken("me", id)
 		if err != nil || !c.Woken || c.Fresh || c.Missing() != "" || res.Kept.State != sandbox.StateKept {
 			t.Fatalf("%+v, %+v, %v", c, res, err)
+		}
+		if all := h.All(); len(all) != 1 || all[0].Status() != "active" || all[0].Size != 0 {
+			t.Errorf("once it is woken: %+v", all)
 		}
 		if g := h.last(); g.file != "first" || !maps.Equal(g.request.Variables, settings.Variables) ||
 			!g.request.Running || g.request.Environment.Name != "data" || g.request.Calls != 1 {
@@ -186,6 +194,36 @@ func TestSavedAtItsEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRemoveOf: of owners that are gone for good nothing is left, live, saved or being saved.
+func TestRemoveOf(t *testing.T) {
+	dir := t.TempDir()
+	saving(t, storeIn(t, dir), func(t *testing.T, h *house) {
+		for _, owner := range []string{"me", "you"} {
+			h.filled(owner, "saved", nil, Settings{})
+		}
+		h.idle()
+		var ids []string
+		for range 2 {
+			for _, owner := range []string{"me", "you"} {
+				ids = append(ids, h.filled(owner, "live", nil, Settings{}))
+			}
+		}
+		h.locked(func() { h.live[ids[0]].end("it was not used", saved) })
+		n := h.RemoveOf(t.Context(), func(owner string) bool { return owner == "me" }, "revoked")
+		if mine, yours := h.List("me"), h.List("you"); n != 3 || len(mine) != 0 || len(yours) != 3 {
+			t.Errorf("%d were removed; left: %+v, %+v", n, mine, yours)
+		}
+		var gone *GoneError
+		if _, err := h.call("me", ids[2]); !errors.As(err, &gone) || gone.Reason != "revoked" {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if left, _ := filepath.Glob(dir + "/*"); len(left) != 1 {
+			t.Errorf("left: %v", left)
+		}
+	})
 }
 
 // TestOlderCounts: where a woken sandbox dies, or can't be saved, what was saved before counts, and

@@ -21,14 +21,26 @@ type Info struct {
 	Environment *sandbox.Environment // nil for none
 	Limits      runtime.Limits
 	Paused      bool
-	Busy        bool // a call is under way
-	Asleep      bool // it has ended and was saved; Enter wakes it
-	Calls       int  // runs of code
+	Busy        bool  // a call is under way
+	Asleep      bool  // it has ended and was saved; Enter wakes it
+	Size        int64 // of the file of one that was saved
+	Calls       int   // runs of code
 	Created     time.Time
 	Used        time.Time // last
 
 	// DeletedAt is when a paused one ends that has an AutoDelete; otherwise it is zero.
 	DeletedAt time.Time
+}
+
+// Status is what callers read of a sandbox's state.
+func (i Info) Status() string {
+	switch {
+	case i.Asleep:
+		return "hibernated"
+	case i.Paused:
+		return "paused"
+	}
+	return "active"
 }
 
 // info describes a sandbox. It is called with mu held.
@@ -61,29 +73,51 @@ func (r *Registry) list(owner string) []Info {
 	return all
 }
 
-// All describes the sandboxes of all owners, the last used first.
+// All describes the sandboxes of all owners, the last used first, then those that are saved.
 func (r *Registry) All() []Info {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	var all []Info
 	for _, b := range r.live {
 		if b.guest != nil {
 			all = append(all, b.info())
 		}
 	}
+	live := maps.Clone(r.live)
+	r.mu.Unlock()
 	slices.SortFunc(all, func(a, b Info) int { return b.Used.Compare(a.Used) })
+	if r.Hibernates() {
+		all = r.withSaved(all, live, r.cfg.Hibernation.Store.All())
+	}
 	return all
 }
 
-// Owner returns whose a sandbox is.
-func (r *Registry) Owner(id string) (owner string, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b, ok := r.live[id]
-	if !ok {
-		return "", false
+// withSaved adds the sandboxes that are saved, and not live.
+func (r *Registry) withSaved(all []Info, live map[string]*record, saved []hibernation.Saved) []Info {
+	for _, v := range saved {
+		if live[v.ID] == nil {
+			all = append(all, r.saved(v))
+		}
 	}
-	return b.owner, true
+	return all
+}
+
+// Owner returns whose a sandbox is, also of one that is saved.
+func (r *Registry) Owner(id string) (owner string, ok bool) {
+	if r.settled(context.Background(), id) == nil { // saveTimeout bounds it
+		b := r.live[id]
+		r.mu.Unlock()
+		if b != nil {
+			return b.owner, true
+		}
+	}
+	if r.Hibernates() {
+		for _, v := range r.cfg.Hibernation.Store.All() {
+			if v.ID == id {
+				return v.Owner, true
+			}
+		}
+	}
+	return "", false
 }
 
 // List describes the sandboxes of an owner, the last used first, then those that are saved.
@@ -93,11 +127,7 @@ func (r *Registry) List(owner string) []Info {
 	live := maps.Clone(r.live)
 	r.mu.Unlock()
 	if r.Hibernates() {
-		for _, v := range r.cfg.Hibernation.Store.List(owner) {
-			if live[v.ID] == nil {
-				all = append(all, r.saved(v))
-			}
-		}
+		all = r.withSaved(all, live, r.cfg.Hibernation.Store.List(owner))
 	}
 	return all
 }

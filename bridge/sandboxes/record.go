@@ -163,11 +163,18 @@ func (b *record) end(reason string, f fate) {
 	}
 	b.waiting = nil
 	if b.guest != nil || b.claim != nil {
+		gone := func() {}
+		if b.saves(f) {
+			gone = r.leaves(b.owner)
+		}
 		r.work.Go(func() {
 			rest()
 			if b.guest != nil {
 				_ = b.guest.Close() // what it could not end, the engine's own clock does
 			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			gone()
 		})
 	}
 }

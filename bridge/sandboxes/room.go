@@ -1,6 +1,58 @@
 package sandboxes
 
-import "cmp"
+import (
+	"cmp"
+	"context"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime"
+)
+
+// fits waits, before a guest of b is made, while those that have ended and are being saved are,
+// together with those that live, more than may be alive. saveTimeout bounds it. If it waits it
+// calls queued, since those behind may go first, and p; both may be nil. The error is the cause of
+// ctx's end.
+func (r *Registry) fits(ctx context.Context, b *record, queued func(), p runtime.Progress) error {
+	for {
+		r.mu.Lock()
+		own, all := r.count(b.owner)
+		for owner, n := range r.leaving {
+			all += n
+			if owner == b.owner {
+				own += n
+			}
+		}
+		left := r.left
+		r.mu.Unlock()
+		if own <= PerOwner && all <= r.cfg.Most {
+			return nil
+		}
+		if queued != nil {
+			queued()
+		}
+		if p != nil {
+			p("waiting until another sandbox has been saved")
+		}
+		queued, p = nil, nil
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// leaves counts a sandbox that has ended and is being saved, until gone is called with mu held. It
+// is called with mu held.
+func (r *Registry) leaves(owner string) (gone func()) {
+	r.leaving[owner]++
+	return func() {
+		if r.leaving[owner]--; r.leaving[owner] == 0 {
+			delete(r.leaving, owner)
+		}
+		close(r.left)
+		r.left = make(chan struct{})
+	}
+}
 
 // room reports whether one more sandbox of an owner is to replace another one. The error is a
 // *FullError. It is called with mu held, like all functions below.
@@ -50,9 +102,20 @@ func (r *Registry) displaced(own int) *record {
 }
 
 // crowded returns how many sandboxes an owner has, and what bound doesn't let it have one more.
-// Those that are to replace others aren't counted.
 func (r *Registry) crowded(owner string) (own int, bound string) {
-	all := 0
+	own, all := r.count(owner)
+	switch {
+	case own >= PerOwner:
+		bound = plural(PerOwner, "sandbox") + " of a caller are"
+	case all >= r.cfg.Most:
+		bound = plural(r.cfg.Most, "sandbox") + " in all " + are(r.cfg.Most)
+	}
+	return own, bound
+}
+
+// count returns how many sandboxes an owner has, and all. Those that are to replace others aren't
+// counted.
+func (r *Registry) count(owner string) (own, all int) {
 	for _, b := range r.live {
 		if b.replaces {
 			continue
@@ -62,13 +125,7 @@ func (r *Registry) crowded(owner string) (own int, bound string) {
 			own++
 		}
 	}
-	switch {
-	case own >= PerOwner:
-		bound = plural(PerOwner, "sandbox") + " of a caller are"
-	case all >= r.cfg.Most:
-		bound = plural(r.cfg.Most, "sandbox") + " in all " + are(r.cfg.Most)
-	}
-	return own, bound
+	return own, all
 }
 
 // replace ends a sandbox for b, which has come to life in its place, if there is no room for both.

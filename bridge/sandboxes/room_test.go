@@ -1,8 +1,10 @@
 package sandboxes
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -59,5 +61,56 @@ func TestFairRoom(t *testing.T) {
 			"12 sandboxes in all are kept" {
 			t.Errorf("got %v", err)
 		}
+	})
+}
+
+// TestRoomWhileSaving: a sandbox that is being saved has its place until its guest is gone, so that
+// one begun after the other are no more guests than may be alive, but for the one that ends.
+func TestRoomWhileSaving(t *testing.T) {
+	saving(t, storeIn(t, t.TempDir()), func(t *testing.T, h *house) {
+		for range PerOwner {
+			time.Sleep(time.Second)
+			h.filled("a", "x", nil, Settings{})
+		}
+		const slow = time.Minute
+		h.locked(func() {
+			for _, g := range h.made {
+				g.packing = func() { time.Sleep(slow / 2) } // there are two pieces
+			}
+		})
+		began := time.Now()
+		most := int64(0)
+		h.makes = func(context.Context) error {
+			most = max(most, h.open.Load()+1)
+			return nil
+		}
+		for range 3 {
+			h.begin("a")
+		}
+		if took := time.Since(began); most != PerOwner+1 || took != 2*slow {
+			t.Errorf("there were %d guests at a time, and it took %v", most, took)
+		}
+		h.begin("b") // who has none waits for nothing
+		h.makes = nil
+		if took := time.Since(began); took != 2*slow {
+			t.Errorf("another caller waited %v", took-2*slow)
+		}
+		c, err := h.Begin("a", Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Leave()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Guest(ctx, nil, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a call that doesn't wait so long: %v", err)
+		}
+		time.Sleep(2 * slow)
+		synctest.Wait()
+		h.locked(func() {
+			for _, g := range h.made {
+				g.packing = nil
+			}
+		})
 	})
 }

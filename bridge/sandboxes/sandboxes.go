@@ -78,10 +78,12 @@ type Registry struct {
 	tombList []string       // their ids, in the order in which they ended
 	work     sync.WaitGroup // guests that are being made or ended, and those that watch them
 
-	moving map[string]chan struct{} // by id of what is being saved or woken; closed when that is done
-	saving context.Context          // ends when nothing is saved any more
-	life   context.Context          // ends when Close is about to be called
-	stop   context.CancelFunc
+	moving  map[string]chan struct{} // by id of what is being saved or woken; closed when that is done
+	leaving map[string]int           // by owner: how many have ended, and have their guests still to be saved
+	left    chan struct{}            // closed when one of them has none any more
+	saving  context.Context          // ends when nothing is saved any more
+	life    context.Context          // ends when Close is about to be called
+	stop    context.CancelFunc
 }
 
 const bridgeEnded = "the bridge has ended"
@@ -95,7 +97,8 @@ type tombstone struct {
 // New returns an empty Registry.
 func New(cfg Config) *Registry {
 	r := &Registry{cfg: cfg, ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
-		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{}}
+		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{},
+		leaving: map[string]int{}, left: make(chan struct{})}
 	r.saving, r.stop = context.WithCancel(context.Background())
 	r.life = r.saving
 	return r
@@ -317,6 +320,30 @@ func (r *Registry) EndAll(owner string) {
 	for _, b := range r.of(owner) {
 		b.end("its caller is gone", saved)
 	}
+}
+
+// RemoveOf ends the sandboxes of owners that are gone for good, and removes those that were saved.
+// It waits until what is being saved has been, or ctx has ended, and returns how many there were.
+func (r *Registry) RemoveOf(ctx context.Context, gone func(owner string) bool, reason string) (n int) {
+	r.mu.Lock()
+	for _, b := range r.live {
+		if gone(b.owner) {
+			b.end(reason, removed)
+			n++
+		}
+	}
+	moving := slices.Collect(maps.Keys(r.moving))
+	r.mu.Unlock()
+	if r.Hibernates() {
+		for _, id := range moving {
+			if r.settled(ctx, id) != nil {
+				return n
+			}
+			r.mu.Unlock()
+		}
+		n += r.cfg.Hibernation.Store.RemoveOf(gone)
+	}
+	return n
 }
 
 // EndShared ends the sandbox that the calls of a session shared.

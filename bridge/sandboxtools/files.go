@@ -82,7 +82,8 @@ type content struct {
 // summary implements summarized: no model reads a zip file.
 func (r content) summary() json.RawMessage {
 	if r.Format != "" {
-		r.Content = "in structuredContent"
+		r.Content = "in structuredContent, which this text leaves out. To have a file instead, leave it in " +
+			"/workspace/out by run_python, or let the user take it by mcp-bridge sandbox cp ID:PATH ."
 	}
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -18,13 +18,6 @@ const (
 	mostDelete  = 30 * 24 * 60 * 60
 )
 
-// What sandbox_info and others call the state of a sandbox.
-const (
-	statusActive = "active"
-	statusPaused = "paused"
-	statusAsleep = "hibernated"
-)
-
 func lifeTools() []tool {
 	id := field{"sandbox_id", "string", "", true}
 	timeout := "ends it after that much time not paused"
@@ -72,17 +65,6 @@ func lifeTools() []tool {
 	}
 }
 
-// status returns what a caller reads of a sandbox's state.
-func status(i sandboxes.Info) string {
-	switch {
-	case i.Asleep:
-		return statusAsleep
-	case i.Paused:
-		return statusPaused
-	}
-	return statusActive
-}
-
 // listed is a sandbox in results.
 type listed struct {
 	ID       string            `json:"id"`
@@ -92,7 +74,7 @@ type listed struct {
 }
 
 func listedOf(i sandboxes.Info) listed {
-	l := listed{ID: i.ID, Name: i.Settings.Name, Status: status(i), Metadata: i.Settings.Metadata}
+	l := listed{ID: i.ID, Name: i.Settings.Name, Status: i.Status(), Metadata: i.Settings.Metadata}
 	if l.Metadata == nil {
 		l.Metadata = map[string]string{}
 	}
@@ -258,7 +240,7 @@ func stateOf(i sandboxes.Info, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"id": i.ID, "status": status(i)}, nil
+	return map[string]string{"id": i.ID, "status": i.Status()}, nil
 }
 
 // kill succeeds for a sandbox that isn't there, too.

@@ -244,6 +244,12 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	if own, err := url.Parse(p.cfg.HTTPAudience); err == nil && own.Host != "" { // by which clients know it
 		hosts = append(hosts, own.Host)
 	}
+	if who != nil {
+		ctx, end := context.WithCancel(ctx)
+		looked := make(chan struct{})
+		go func() { defer close(looked); removeRevoked(ctx, who.Tokens, p.lasting, p.log) }()
+		defer func() { end(); <-looked }()
+	}
 	return streamable.New(streamable.Config{
 		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.origins, Metrics: l.metrics, Log: p.log,
 		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.replica(listening),

@@ -42,13 +42,13 @@ func main() {
 
 // run runs the program, and returns the code with which the process ends.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := untilSignal(context.Background())
+	a := &app{stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr), frames: stdout,
+		openTerminal: terminal.Open}
+	ctx, stop := untilSignal(context.Background(), a.takes)
 	defer stop()
 	// Without this, a write to a client that is gone would end the process before it cleans up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
-	a := &app{stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr), frames: stdout,
-		openTerminal: terminal.Open}
 	context.AfterFunc(ctx, func() { a.endAtOnce(stop) })
 	root := a.root()
 	root.SetArgs(args)
@@ -102,23 +102,40 @@ func ending() []os.Signal {
 // interrupted reports whether SIGINT has ended a context of untilSignal.
 func interrupted(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errInterrupt) }
 
-// untilSignal returns a context that ends with the first signal to end the program. stop ends it,
-// too, and gives signals their usual effect again.
-func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
+// untilSignal returns a context that ends with the first signal to end the program, of those that
+// takes doesn't report to have another effect. stop ends it, too, and gives signals their usual
+// effect again.
+func untilSignal(parent context.Context, takes func(os.Signal) bool) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	came := make(chan os.Signal, 1)
 	signal.Notify(came, ending()...)
 	go func() { // ends with ctx
-		select {
-		case s := <-came:
-			cancel(signalError{s})
-		case <-ctx.Done():
+		for {
+			select {
+			case s := <-came:
+				if takes(s) {
+					continue
+				}
+				cancel(signalError{s})
+			case <-ctx.Done():
+			}
+			return
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(came)
 		cancel(nil)
 	}
+}
+
+// takes reports whether a signal ends something else than the program, which it does then.
+func (a *app) takes(s os.Signal) bool {
+	end := a.interrupts.Load()
+	if s != os.Interrupt || end == nil {
+		return false
+	}
+	(*end)()
+	return true
 }
 
 // endAtOnce lets the next signal end the process; the watchdog cleans up. Serve, which was told to

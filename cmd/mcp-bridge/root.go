@@ -27,8 +27,9 @@ type app struct {
 	frames         io.Writer                          // stdout for programs, as it is
 	openTerminal   func() (io.ReadWriteCloser, error) // terminal.Open, except in tests
 
-	serving atomic.Bool // it serves a client, until it is told to end
-	asking  sync.Mutex  // held while standard input is read for an answer
+	serving    atomic.Bool            // it serves a client, until it is told to end
+	asking     sync.Mutex             // held while standard input is read for an answer
+	interrupts atomic.Pointer[func()] // what SIGINT ends; nil for the program
 }
 
 // say writes a line for people to standard error.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -38,7 +39,7 @@ func sandboxCmd(a *app) *cobra.Command {
 	}
 	var asJSON bool
 	list := &cobra.Command{
-		Use: "list", Short: "List the sandboxes, the last used first of each bridge", Args: cobra.NoArgs,
+		Use: "list", Short: "List the sandboxes, the last used first of each bridge, then saved ones", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sandboxList(cmd.Context(), asJSON) },
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -55,7 +56,7 @@ func sandboxCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxCopy(cmd.Context(), args[0], args[1]) },
 	}
 	kill := &cobra.Command{
-		Use: "kill ID", Short: "End a sandbox, with its files", Args: cobra.ExactArgs(1),
+		Use: "kill ID", Short: "End a sandbox, or remove a saved one, with its files", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxKill(cmd.Context(), args[0]) },
 	}
 	cmd.AddCommand(list, shell, copyFile, kill)
@@ -94,7 +95,7 @@ func (a *app) withBridges(ctx context.Context, printed func(*jsonrpc.Message),
 			rows = append(rows, sandboxRow{s, b.pid})
 		}
 	}
-	return do(byPID, rows)
+	return do(byPID, eachOnce(rows))
 }
 
 func (a *app) sandboxList(ctx context.Context, asJSON bool) error {
@@ -108,12 +109,36 @@ func (a *app) sandboxList(ctx context.Context, asJSON bool) error {
 		}
 		t := terminal.Table{Rows: [][]string{{"ID", "NAME", "STATUS", "TEMPLATE", "CALLS", "USED", "BRIDGE"}}}
 		for _, r := range rows {
-			used := units.HumanDuration(time.Since(r.Used)) + " ago"
-			t.Rows = append(t.Rows, []string{r.ID, r.Name, r.Status, r.Template, strconv.Itoa(r.Calls), used,
-				strconv.Itoa(r.Bridge)})
+			t.Rows = append(t.Rows, r.cells())
 		}
 		a.stdout.Screen().Table(t)
 		return nil
+	})
+}
+
+// cells returns what a table shows of a sandbox.
+func (r sandboxRow) cells() []string {
+	status, used := r.Status, units.HumanDuration(time.Since(r.Used))+" ago"
+	if r.Busy {
+		used = "now"
+	}
+	if r.Size > 0 {
+		status += ", " + units.BytesSize(float64(r.Size))
+	}
+	return []string{r.ID, r.Name, status, r.Template, strconv.Itoa(r.Calls), used, strconv.Itoa(r.Bridge)}
+}
+
+// eachOnce returns rows with each sandbox that is saved once: all bridges that save in a directory have
+// them, and one may have woken it.
+func eachOnce(rows []sandboxRow) []sandboxRow {
+	seen := map[string]bool{}
+	for _, r := range rows {
+		seen[r.ID] = seen[r.ID] || r.Size == 0
+	}
+	return slices.DeleteFunc(rows, func(r sandboxRow) bool {
+		again := r.Size > 0 && seen[r.ID]
+		seen[r.ID] = true
+		return again
 	})
 }
 
@@ -131,7 +156,7 @@ func (a *app) inSandbox(ctx context.Context, id string, printed func(*jsonrpc.Me
 		case 0:
 			return usageError{fmt.Errorf("there is no sandbox %q; mcp-bridge sandbox list lists them", id)}
 		case 1:
-			return do(func(tool string, args map[string]any, result any) (failed bool, err error) {
+			return do(func(ctx context.Context, tool string, args map[string]any, result any) (failed bool, err error) {
 				return callTool(ctx, found[0], tool, id, args, result)
 			})
 		}
@@ -141,7 +166,8 @@ func (a *app) inSandbox(ctx context.Context, id string, printed func(*jsonrpc.Me
 
 // sandboxCall calls a tool for a sandbox. failed says that the result is that of a call which was
 // stopped half-way.
-type sandboxCall func(tool string, args map[string]any, result any) (failed bool, err error)
+type sandboxCall func(ctx context.Context, tool string, args map[string]any, result any) (failed bool,
+	err error)
 
 func callTool(ctx context.Context, b *bridgeConn, tool, id string, args map[string]any,
 	result any) (failed bool, err error) {
@@ -175,7 +201,7 @@ func callTool(ctx context.Context, b *bridgeConn, tool, id string, args map[stri
 
 func (a *app) sandboxKill(ctx context.Context, id string) error {
 	return a.inSandbox(ctx, id, nil, func(call sandboxCall) error {
-		_, err := call("sandbox_kill", map[string]any{}, &struct{}{})
+		_, err := call(ctx, "sandbox_kill", map[string]any{}, &struct{}{})
 		return err
 	})
 }
@@ -208,7 +234,7 @@ func (a *app) sandboxShell(ctx context.Context, id string) error {
 				continue
 			}
 			mute.Store(true)
-			to, err := changed(call, dir, line)
+			to, err := changed(ctx, call, dir, line)
 			mute.Store(false)
 			if err != nil {
 				return err
@@ -217,7 +243,7 @@ func (a *app) sandboxShell(ctx context.Context, id string) error {
 				dir, code = to, 0
 				continue
 			}
-			if code, err = a.shellLine(call, dir, line); err != nil {
+			if code, err = a.shellLine(ctx, call, dir, line); err != nil {
 				return err
 			}
 		}
@@ -257,7 +283,7 @@ func (a *app) prompt(id, dir string) {
 
 // changed returns the directory that a line changes to, empty if it is no cd, or one that fails: it
 // is run as a command then, which says why.
-func changed(call sandboxCall, dir, line string) (to string, err error) {
+func changed(ctx context.Context, call sandboxCall, dir, line string) (to string, err error) {
 	if line != "cd" && !strings.HasPrefix(line, "cd ") {
 		return "", nil
 	}
@@ -265,20 +291,32 @@ func changed(call sandboxCall, dir, line string) (to string, err error) {
 		Stdout string `json:"stdout"`
 		Code   int    `json:"exit_code"`
 	}
-	failed, err := call("sandbox_exec", map[string]any{"command": line + " >/dev/null && pwd", "cwd": dir}, &r)
+	failed, err := call(ctx, "sandbox_exec", map[string]any{"command": line + " >/dev/null && pwd", "cwd": dir}, &r)
 	if err != nil || failed || r.Code != 0 {
 		return "", err
 	}
 	return strings.TrimSuffix(r.Stdout, "\n"), nil
 }
 
-// shellLine runs a command, whose output comes meanwhile, and returns its code.
-func (a *app) shellLine(call sandboxCall, dir, line string) (code int, err error) {
+// errCtrlC ends a command in a sandbox, and not the shell.
+var errCtrlC = errors.New("the command was interrupted")
+
+// shellLine runs a command, whose output comes meanwhile, and returns its code. SIGINT ends it.
+func (a *app) shellLine(ctx context.Context, call sandboxCall, dir, line string) (code int, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	end := func() { cancel(errCtrlC) }
+	a.interrupts.Store(&end)
+	defer a.interrupts.Store(nil)
 	var r struct {
 		Code    int    `json:"exit_code"`
 		Message string `json:"message"`
 	}
-	failed, err := call("sandbox_exec", map[string]any{"command": line, "cwd": dir, "timeout_ms": shellTime}, &r)
+	failed, err := call(ctx, "sandbox_exec", map[string]any{"command": line, "cwd": dir, "timeout_ms": shellTime}, &r)
+	if errors.Is(err, errCtrlC) {
+		a.say("")
+		return exitInterrupted, nil
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -292,7 +330,7 @@ func (a *app) shellLine(call sandboxCall, dir, line string) (code int, err error
 // of returns the sandbox and the path in what names a file in one.
 func of(file string) (id, inside string, is bool) {
 	id, inside, is = strings.Cut(file, ":")
-	is = is && inside != "" && len(id) >= 4 && len(id) <= 6 && !strings.ContainsAny(id, `/\.`)
+	is = is && inside != "" && len(id) >= 4 && len(id) <= 8 && !strings.ContainsAny(id, `/\.`)
 	return id, inside, is
 }
 
@@ -304,15 +342,15 @@ func (a *app) sandboxCopy(ctx context.Context, from, to string) error {
 		return usageError{errors.New("one of the two must be a file in a sandbox, as in k7f2:/workspace/out.csv, and " +
 			"the other one of yours")}
 	case out:
-		return a.inSandbox(ctx, source, nil, func(call sandboxCall) error { return copyOut(call, inSource, to) })
+		return a.inSandbox(ctx, source, nil, func(call sandboxCall) error { return copyOut(ctx, call, inSource, to) })
 	}
-	return a.inSandbox(ctx, target, nil, func(call sandboxCall) error { return copyIn(call, from, inTarget) })
+	return a.inSandbox(ctx, target, nil, func(call sandboxCall) error { return copyIn(ctx, call, from, inTarget) })
 }
 
 // copyOut writes a file of a sandbox to a new file, or into a directory.
-func copyOut(call sandboxCall, inside, to string) error {
+func copyOut(ctx context.Context, call sandboxCall, inside, to string) error {
 	var r struct{ Content string }
-	_, err := call("sandbox_files_read", map[string]any{"path": inside, "encoding": "base64"}, &r)
+	_, err := call(ctx, "sandbox_files_read", map[string]any{"path": inside, "encoding": "base64"}, &r)
 	if err != nil {
 		return err
 	}
@@ -334,7 +372,7 @@ func copyOut(call sandboxCall, inside, to string) error {
 	return errors.Join(err, f.Close())
 }
 
-func copyIn(call sandboxCall, from, inside string) error {
+func copyIn(ctx context.Context, call sandboxCall, from, inside string) error {
 	info, err := os.Stat(from)
 	switch {
 	case err != nil:
@@ -348,11 +386,11 @@ func copyIn(call sandboxCall, from, inside string) error {
 	if err != nil {
 		return err
 	}
-	_, err = call("sandbox_files_list", map[string]any{"path": inside}, &struct{}{})
+	_, err = call(ctx, "sandbox_files_list", map[string]any{"path": inside}, &struct{}{})
 	if err == nil || strings.HasSuffix(inside, "/") { // it is a directory, or is to be one
 		inside = strings.TrimSuffix(inside, "/") + "/" + filepath.Base(from)
 	}
-	_, err = call("sandbox_files_write", map[string]any{"path": inside, "encoding": "base64",
+	_, err = call(ctx, "sandbox_files_write", map[string]any{"path": inside, "encoding": "base64",
 		"content": base64.StdEncoding.EncodeToString(data)}, &struct{}{})
 	return err
 }

@@ -14,7 +14,7 @@ import (
 // TestUntilSignal: the cause of the context's end is the signal, and a cancellation.
 func TestUntilSignal(t *testing.T) {
 	for _, want := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		ctx, stop := untilSignal(t.Context())
+		ctx, stop := untilSignal(t.Context(), new(app).takes)
 		must(t, sendSignal(os.Getpid(), want))
 		<-ctx.Done()
 		cause := context.Cause(ctx)
@@ -25,7 +25,7 @@ func TestUntilSignal(t *testing.T) {
 		}
 		stop()
 	}
-	ctx, stop := untilSignal(t.Context())
+	ctx, stop := untilSignal(t.Context(), new(app).takes)
 	stop()
 	if cause := context.Cause(ctx); cause != context.Canceled || interrupted(ctx) {
 		t.Errorf("stopped by %v", cause)
@@ -36,7 +36,7 @@ func TestUntilSignal(t *testing.T) {
 func TestUntilSignalUnderNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGHUP)
-	ctx, stop := untilSignal(t.Context())
+	ctx, stop := untilSignal(t.Context(), new(app).takes)
 	defer stop()
 	must(t, sendSignal(os.Getpid(), syscall.SIGHUP))
 	must(t, sendSignal(os.Getpid(), syscall.SIGTERM))

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
 )
 
@@ -75,6 +79,38 @@ func (c config) authenticator(log *slog.Logger) (*identity.Authenticator, error)
 			"file", a.Tokens.Path())
 	}
 	return a, err
+}
+
+// lookAtTokens is how often it is looked whose tokens are good, to remove the sandboxes of others.
+const lookAtTokens = 30 * time.Second
+
+// removeRevoked removes the sandboxes of principals that have had no token at two looks, until ctx
+// ends: who gets another token of the same name meanwhile keeps them. A nil Registry has none.
+func removeRevoked(ctx context.Context, t *identity.Tokens, all *sandboxes.Registry, log *slog.Logger) {
+	if t == nil || all == nil {
+		return
+	}
+	tick := time.NewTicker(lookAtTokens)
+	defer tick.Stop()
+	var before, kept []string // names at the look before, and those whose sandboxes were last left
+	known, looked := false, false
+	for {
+		names, ok := t.Names()
+		good := slices.Compact(slices.Sorted(slices.Values(slices.Concat(before, names))))
+		if ok && known && (!looked || !slices.Equal(good, kept)) {
+			gone := func(owner string) bool { return t.MayName(owner) && !slices.Contains(good, owner) }
+			if n := all.RemoveOf(ctx, gone, "its owner's token was revoked"); n > 0 {
+				log.Info("sandboxes were removed, since their owners have no token any more", "sandboxes", n)
+			}
+			kept, looked = good, true
+		}
+		before, known = names, ok
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // letIn says who may connect, for a person.

@@ -51,6 +51,8 @@ class Copies:
                 processes.kill(pid)
         if "pid" in frame:
             self.why = "what its process has made is no copy that waits"
+        elif number == errno.EAGAIN:
+            self.why = "its processes and threads are as many as there may be; end some, or join threads"
         elif type(number) is int and number in errno.errorcode:
             self.why = f"no copy of its process could be made: {os.strerror(number)}"
         else:

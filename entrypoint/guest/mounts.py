@@ -14,7 +14,7 @@ _OURS = {"/ipc", "/tmp", "/workspace", "/dev/shm"}
 _KERNEL = {"/": "", "/proc": "proc", "/sys": "sysfs", "/dev": "tmpfs"}
 _KERNEL |= {"/dev/pts": "devpts", "/dev/mqueue": "mqueue"}
 _ENGINE = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv", "/.dockerenv"}
-_ENGINE.add("/root/.termination")  # a kubelet's file in each container, put where code can't get at it
+_TERMINATION = "/root/.termination"  # a kubelet's file in each container, put where code can't get at it
 _DEVICES = {"null", "zero", "full", "random", "urandom", "tty", "console"}
 _IN_DEV = _DEVICES | {"core", "fd", "mqueue", "ptmx", "pts", "shm", "stderr", "stdin", "stdout"}
 # What a machine's files lie on.
@@ -46,6 +46,8 @@ def _expected(root: str, path: str, kind: str, is_device: Callable[[str], bool])
         return path.startswith("/dev/pts/") or path[len("/dev/") :] in _DEVICES and is_device(path)
     if path in _ENGINE:
         return _generated(root)
+    if path == _TERMINATION:
+        return _last_words(root, kind)
     # Control groups, what engines make read-only there, and what they mask: directories by an empty
     # tmpfs, or crun's empty directory, and files by /dev/null, wherever that is.
     from_host = kind in _DISKS or kind == "tmpfs" and root != "/"
@@ -65,6 +67,20 @@ def _generated(root: str) -> bool:
         or any(len(part) == 64 and not part.strip("0123456789abcdef") for part in parts)
         or any(len(part) == 36 and not part.strip("0123456789abcdef-") for part in pod)
     )
+
+
+def _last_words(root: str, kind: str) -> bool:
+    """Whether a mount is of the file for a container's last words, which a kubelet makes below the
+    pod's directory as containers/NAME/ID. A directory's isn't: a volume lies elsewhere there, and one
+    with a file system of its own is that file system's root, as each mount is under gVisor."""
+    if root == "/":
+        return kind not in _DISKS and kind != "tmpfs"
+    parts = root.split("/")
+    return _generated(root) and parts[-3:-2] == ["containers"] and _is_id(parts[-1])
+
+
+def _is_id(name: str) -> bool:
+    return len(name) == 8 and not name.strip("0123456789abcdef")
 
 
 def _covers(options: list[str], filesystem: str) -> bool:

@@ -32,6 +32,7 @@ OTHERS = """\
 707 601 0:61 /bus /proc/bus ro - proc proc rw
 708 608 0:71 /user.slice/libpod-IDENT.scope /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory
 709 600 0:72 / /etc/hosts rw - 9p none rw
+723 600 0:72 / /root/.termination rw - 9p none rw
 720 600 8:1 /var/lib/kubelet/pods/POD/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw
 721 600 8:1 /var/lib/kubelet/pods/POD/containers/code/1b2c3d4e /root/.termination rw - ext4 /dev/sda1 rw
 722 600 0:80 / /workspace rw - tmpfs tmpfs rw,size=131072k
@@ -39,6 +40,7 @@ OTHERS = """\
 711 602 0:60 /dev/zero /dev/zero rw - overlay overlay rw
 712 602 0:74 /0 /dev/console rw - devpts devpts rw
 """.replace("IDENT", ID).replace("POD", "f980dc44-8fdd-4476-aced-de2ac8b50ae0")
+VOLUME = "/var/lib/kubelet/pods/f980dc44-8fdd-4476-aced-de2ac8b50ae0/volumes/kubernetes.io~empty-dir/v"
 DEVICES = [
     "core",
     "fd",
@@ -82,6 +84,10 @@ class TestExtra(unittest.TestCase):
             ("620 600 8:1 /home/u/.ssh/id /etc/hosts rw - ext4 /dev/sda1 rw", "/etc/hosts"),
             ("620 600 8:1 /var/lib/kubelet/pods/config /etc/hosts rw - ext4 /dev/sda1 rw", "/etc/hosts"),
             ("620 600 8:1 /pods/home/u/.ssh/id /root/.termination rw - ext4 /dev/sda1 rw", "/root/.termination"),
+            (f"620 600 8:1 {VOLUME} /root/.termination rw - ext4 /dev/sda1 rw", "/root/.termination"),
+            (f"620 600 8:1 {VOLUME}/1b2c3d4e /root/.termination rw - ext4 /dev/sda1 rw", "/root/.termination"),
+            ("620 600 8:1 / /root/.termination rw - ext4 /dev/sda1 rw", "/root/.termination"),
+            ("620 600 0:80 / /root/.termination rw - tmpfs tmpfs rw", "/root/.termination"),
             ("620 600 0:24 /user/secret /run/.containerenv rw - tmpfs tmpfs rw", "/run/.containerenv"),
             ("620 601 8:1 /home/u/.ssh/id /proc/cpuinfo rw - ext4 /dev/sda1 rw", "/proc/cpuinfo"),
             ("620 601 0:24 /user/secret /proc/version rw - tmpfs tmpfs rw", "/proc/version"),

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/gofrs/flock"
 )
 
 func TestAcquire(t *testing.T) {
@@ -37,8 +39,35 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
-// TestOneAtATime counts who holds the lock.
-func TestOneAtATime(t *testing.T) {
+// TestOneAtATime counts who holds the lock, whose file stays.
+func TestOneAtATime(t *testing.T) { oneAtATime(t, func(string) error { return nil }) }
+
+// TestRemovedByItsHolder: who waited for a file that its holder has removed locks the next one.
+func TestRemovedByItsHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f := flock.New(path)
+	defer f.Close()
+	if ok, err := f.TryLock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for _, step := range []struct {
+		do   func() error
+		want bool
+	}{
+		{func() error { return nil }, true},
+		{func() error { return os.Remove(path) }, false},
+		{func() error { return os.WriteFile(path, nil, 0o600) }, false},
+	} {
+		err := step.do()
+		if there, isErr := isAt(f, path); there != step.want || err != nil || isErr != nil {
+			t.Errorf("got %v, %v, %v", there, err, isErr)
+		}
+	}
+	oneAtATime(t, os.Remove)
+}
+
+func oneAtATime(t *testing.T, leave func(path string) error) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "lock")
 	var holders, all atomic.Int64
 	var wg sync.WaitGroup
@@ -55,6 +84,9 @@ func TestOneAtATime(t *testing.T) {
 				}
 				all.Add(1)
 				holders.Add(-1)
+				if err := leave(path); err != nil {
+					t.Error(err)
+				}
 				release()
 			}
 		})
