@@ -49,6 +49,8 @@ type ImageError struct {
 	Ref  string
 	Err  error
 	Next string
+	// Unreached says that its registry may not have been reached, so that another image may do.
+	Unreached bool
 }
 
 func (e *ImageError) Error() string { return fmt.Sprintf("image %s can't be had: %v", e.Ref, e.Err) }
@@ -108,10 +110,11 @@ func PullError(ref string, err error) *ImageError {
 	for _, f := range pullFailures {
 		for _, s := range f.says {
 			if strings.Contains(low, s) {
-				return &ImageError{Ref: ref, Err: fmt.Errorf("%s: %s", f.why, text), Next: f.next}
+				return &ImageError{Ref: ref, Err: fmt.Errorf("%s: %s", f.why, text), Next: f.next,
+					Unreached: strings.Contains(f.next, makeOne)}
 			}
 		}
 	}
 	return &ImageError{Ref: ref, Err: errors.New(text),
-		Next: "check the name and the network, or " + makeOne}
+		Next: "check the name and the network, or " + makeOne, Unreached: true}
 }

@@ -30,6 +30,9 @@ func TestPullError(t *testing.T) {
 		if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Hint(), tt.next) {
 			t.Errorf("%s:\ngot %v; %s\nwant %q; %q", tt.says, err, err.Hint(), tt.want, tt.next)
 		}
+		if err.Unreached != strings.Contains(err.Hint(), "mcp-bridge image build") {
+			t.Errorf("%s: Unreached is %v, and the hint %s", tt.says, err.Unreached, err.Hint())
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func TestUnits(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join("..", "..", "packaging", "systemd", name))
 		must(t, err)
 		// its program isn't installed here
-		text = []byte(strings.ReplaceAll(string(text), "%h/.local/bin/mcp-bridge", self(t)))
+		text = []byte(strings.ReplaceAll(string(text), "/usr/bin/mcp-bridge", self(t)))
 		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	cmd := exec.Command(verify, "--user", "--man=no", "verify", filepath.Join(dir, "mcp-bridge.service"),

@@ -27,6 +27,7 @@ func doctorCmd(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check everything a run needs, and say how to mend what is wrong",
 		Long: "Check everything a run needs, and say how to mend what is wrong.\n" +
+			"Where the image is missing it is pulled, or made from packages where no registry is reached.\n" +
 			"It ends with code 0 only if a real run in a container has just worked, and with 69 otherwise.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,8 +46,8 @@ func doctorCmd(a *app) *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
-	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, root: os.Geteuid() == 0,
-		cut: func() bool { return ctx.Err() != nil }}
+	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, makeImage: (*parts).buildImage,
+		root: os.Geteuid() == 0, cut: func() bool { return ctx.Err() != nil }}
 	if !asJSON {
 		s := a.stdout.Screen()
 		d.print = func(r row) { r.show(s) }
@@ -72,9 +73,11 @@ type doctor struct {
 	print    func(row)
 	progress runtime.Progress // of what takes long
 	watchdog func(*slog.Logger) (*guard.Guard, error)
-	root     bool        // this process is root's
-	cut      func() bool // the user has ended it; nil means never
-	rows     []row
+	// makeImage makes one where no registry is reached.
+	makeImage func(*parts, context.Context, runtime.Progress) error
+	root      bool        // this process is root's
+	cut       func() bool // the user has ended it; nil means never
+	rows      []row
 }
 
 // say makes a row, unless the user has ended the command: what fails then fails by that.
@@ -297,10 +300,16 @@ func (d *doctor) image(ctx context.Context) bool {
 	here, err := d.present(ctx)
 	first := d.cfg.images()[0]
 	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
-		d.say(toKnow, "image", first+" is not here yet", "it is pulled now",
-			"where no registry is reached: mcp-bridge image build")
+		d.say(toKnow, "image", first+" is not here yet", "it is pulled now", "")
 	}
 	_, i, err := d.sandbox.Look(ctx, d.progress)
+	var gone *runtime.ImageError
+	if errors.As(err, &gone) && gone.Unreached && d.makesImage() {
+		d.say(toKnow, "image", err.Error(), "one like it is made now, from packages of Debian or Ubuntu", "")
+		if err = d.makeImage(d.parts, ctx, d.progress); err == nil {
+			_, i, err = d.sandbox.Look(ctx, d.progress)
+		}
+	}
 	var unfit *sandbox.UnfitError
 	if errors.As(err, &unfit) {
 		d.say(fine, "image", imageLine(unfit.Image), "", "")
@@ -313,6 +322,11 @@ func (d *doctor) image(ctx context.Context) bool {
 	}
 	d.say(fine, "image", imageLine(i), pinMeaning(i), "")
 	return true
+}
+
+// makesImage reports whether an image that is made here is used where none can be pulled.
+func (d *doctor) makesImage() bool {
+	return d.cfg.Image == "" && d.cfg.Pull == string(sandbox.PullMissing) && !isCluster(d.cfg.Runtime)
 }
 
 // imageLine names an image so that it can be told from every other.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -24,6 +25,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
+	"github.com/mcp-bridge/mcp-bridge/runtime/image"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -116,8 +118,15 @@ func TestDoctorNames(t *testing.T) {
 			e.missing, e.pullErr = true,
 				errors.New("dial tcp: no such host")
 		}, nil, false,
-			[]row{{"image", toKnow, "not here yet", "pulled now", "image build"},
-				{"image", broken, "registry can't be reached", "", "image build"}}, "run"},
+			[]row{{"image", toKnow, "not here yet", "pulled now", ""},
+				{"image", toKnow, "registry can't be reached", "made now", ""},
+				{"image", broken, "mmdebstrap is not installed", "no code can be run",
+					"sudo apt-get install mmdebstrap"}}, "run"},
+		{"an image of the user's and no registry", func(e *fakeEngine) {
+			e.missing, e.pullErr = true,
+				errors.New("dial tcp: no such host")
+		}, map[string]string{"MCP_BRIDGE_IMAGE": "mine"}, false,
+			[]row{{"image", broken, "registry can't be reached", "", "image build"}}, "run"},
 		{"no image and no space", func(e *fakeEngine) {
 			e.missing, e.pullErr = true,
 				errors.New("write: no space left on device")
@@ -227,7 +236,10 @@ func TestDoctorNames(t *testing.T) {
 			tt.change(e)
 			second := healthy()
 			second.err = absent
-			d := &doctor{}
+			d := &doctor{makeImage: func(*parts, context.Context, runtime.Progress) error {
+				return &image.Error{Err: errors.New("mmdebstrap is not installed"),
+					Next: "sudo apt-get install mmdebstrap"}
+			}}
 			if works := examineWith(t, d, []*fakeEngine{e, second}, tt.env); works != tt.works {
 				t.Errorf("works is %v, want %v", works, tt.works)
 			}
@@ -251,6 +263,23 @@ func TestDoctorNames(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDoctorMakesImage: where no registry is reached, an image that is made does.
+func TestDoctorMakesImage(t *testing.T) {
+	e, made := healthy(), 0
+	e.missing, e.pullErr = true, errors.New("dial tcp: no such host")
+	d := &doctor{makeImage: func(p *parts, _ context.Context, progress runtime.Progress) error {
+		made++
+		e.missing = false
+		progress("making")
+		return nil
+	}}
+	if !examineWith(t, d, []*fakeEngine{e}, nil) || made != 1 ||
+		!find(d.rows, row{"image", toKnow, "registry can't be reached", "made now", ""}) ||
+		!find(d.rows, row{"run", fine, "", "run_python works", ""}) {
+		t.Errorf("made %d, got %+v", made, d.rows)
 	}
 }
 

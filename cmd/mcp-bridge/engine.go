@@ -127,7 +127,7 @@ func imageCmd(a *app) *cobra.Command {
 			RunE: imageAction(a, pullImage)},
 		&cobra.Command{Use: "build",
 			Short: "Make an image from packages of Debian or Ubuntu, for where no registry is reached",
-			Args:  cobra.NoArgs, RunE: imageAction(a, buildImage)},
+			Args:  cobra.NoArgs, RunE: imageAction(a, newImage)},
 		&cobra.Command{Use: "ensure", Short: "Have an image: the one that is there, else pull it, else build one",
 			Args: cobra.NoArgs, RunE: imageAction(a, ensureImage)},
 	)
@@ -204,12 +204,21 @@ func ensureImage(ctx context.Context, a *app, p *parts) error {
 	}
 	a.say(err.Error())
 	a.say("making one from packages of Debian or Ubuntu instead")
-	return buildImage(ctx, a, p)
+	return newImage(ctx, a, p)
+}
+
+// newImage makes an image and prints its name.
+func newImage(ctx context.Context, a *app, p *parts) error {
+	if err := p.buildImage(ctx, a.say); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout, image.LocalRef)
+	return nil
 }
 
 // buildImage makes the root file system in a temporary file: the engine wants to know that it is
 // whole before it imports it.
-func buildImage(ctx context.Context, a *app, p *parts) (err error) {
+func (p *parts) buildImage(ctx context.Context, progress runtime.Progress) (err error) {
 	if _, err := p.driver.Facts(ctx); err != nil {
 		return err // before half a minute of work
 	}
@@ -219,15 +228,11 @@ func buildImage(ctx context.Context, a *app, p *parts) (err error) {
 	}
 	defer p.guard.File(f.Name())()
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
-	if err := image.Build(ctx, f, image.Options{Progress: a.say}); err != nil {
+	if err := image.Build(ctx, f, image.Options{Progress: progress}); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if err := p.driver.ImportImage(ctx, image.LocalRef, f); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.stdout, image.LocalRef)
-	return nil
+	return p.driver.ImportImage(ctx, image.LocalRef, f)
 }
