@@ -128,7 +128,7 @@ func (r sandboxRow) cells() []string {
 	return []string{r.ID, r.Name, status, r.Template, strconv.Itoa(r.Calls), used, strconv.Itoa(r.Bridge)}
 }
 
-// eachOnce returns rows with each sandbox that is saved once: all bridges that save in a directory have
+// eachOnce returns rows with each saved sandbox once: all bridges that save in a directory have
 // them, and one may have woken it.
 func eachOnce(rows []sandboxRow) []sandboxRow {
 	seen := map[string]bool{}
