@@ -29,7 +29,8 @@ var bad = []struct {
 	{"SIGKILL", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 0},
 	{"segfault", "import ctypes; ctypes.string_at(0)", 0},
 	{"os._exit", "import os; os._exit(7)", 0},
-	{"fork bomb", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", 500 * time.Millisecond},
+	{"fork bomb", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+		500 * time.Millisecond},
 	{"stack overflow", "import ctypes, resource, sys\nsys.setrecursionlimit(1 << 30)\n" +
 		"resource.setrlimit(resource.RLIMIT_STACK, (1 << 14, -1))\n" +
 		"f = ctypes.CFUNCTYPE(None)(lambda: f()); f()", 0},

@@ -140,8 +140,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the "+
 			"limit (%s).", n.limits().PIDs, n.setting("PIDS"))
 	case w.Killed == "deaf":
-		r.Status, r.Message = StatusError, "The code was stopped: the process of the sandbox didn't say that it had "+
-			"begun it."
+		r.Status, r.Message = StatusError,
+			"The code was stopped: the process of the sandbox didn't say that it had begun it."
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
@@ -155,8 +155,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 	case r.Error != nil && n.done.Error.Code == entrypoint.CodeMemoryLimit:
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 		if r.Error.Message != "" { // Python's own has no words; the code's, or a library's, may mean anything
-			r.Message = fmt.Sprintf("The code raised a MemoryError that nothing caught. A run may use %s of memory (%s).",
-				mib(n.limits().Memory), n.setting("MEMORY"))
+			r.Message = fmt.Sprintf("The code raised a MemoryError that nothing caught. A run may use %s of "+
+				"memory (%s).", mib(n.limits().Memory), n.setting("MEMORY"))
 		}
 	case r.Error != nil:
 		r.Status, r.Message = StatusError, "The code raised an exception that nothing caught."
@@ -237,7 +237,8 @@ const tooMany = "as many as there may be"
 
 // crowded adds the limit to the guest's word that there are too many processes.
 func (n *session) crowded(said string) string {
-	return strings.Replace(said, tooMany, fmt.Sprintf("%s, %d (%s)", tooMany, n.limits().PIDs, n.setting("PIDS")), 1)
+	return strings.Replace(said, tooMany, fmt.Sprintf("%s, %d (%s)", tooMany, n.limits().PIDs,
+		n.setting("PIDS")), 1)
 }
 
 // places lists the writable directories with their sizes.

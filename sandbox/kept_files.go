@@ -258,7 +258,8 @@ type Piece struct {
 // directory. Pieces are parts of one archive while nothing in the directory changes. All of it is
 // the guest's word, as what it writes to a file is. The error may be a *FileError.
 func (k *Kept) Pack(ctx context.Context, path string, offset int64) (Piece, error) {
-	n, err := k.files(ctx, entrypoint.Files{Op: entrypoint.FilesPack, Path: path, Offset: offset, Limit: MaxPiece})
+	n, err := k.files(ctx, entrypoint.Files{Op: entrypoint.FilesPack, Path: path, Offset: offset,
+		Limit: MaxPiece})
 	if err != nil {
 		return Piece{}, err
 	}

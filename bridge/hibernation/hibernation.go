@@ -123,7 +123,8 @@ const idForm = `[a-z0-9]{1,20}(\.[a-z0-9-]{1,63})?$`
 
 var (
 	validID = regexp.MustCompile(`^` + idForm)
-	ours    = regexp.MustCompile(`^[0-9a-f]{16}-` + idForm) // names of files without suffix: the directory may have others
+	// ours matches the names of files without suffix: the directory may have others
+	ours = regexp.MustCompile(`^[0-9a-f]{16}-` + idForm)
 )
 
 // prefix returns how the names of an owner's files begin.

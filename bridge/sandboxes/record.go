@@ -114,10 +114,12 @@ func (b *record) due() (at time.Time, reason string, f fate) {
 	case !b.paused:
 		sooner(b.used.Add(cfg.Idle), "it was not used for "+age(cfg.Idle), saved)
 		if s.Timeout > 0 {
-			sooner(b.since.Add(s.Timeout-b.active), "it was active for "+age(s.Timeout)+", its timeout_seconds", removed)
+			sooner(b.since.Add(s.Timeout-b.active), "it was active for "+age(s.Timeout)+", its timeout_seconds",
+				removed)
 		}
 	case s.AutoDelete > 0:
-		sooner(b.since.Add(s.AutoDelete), "it was paused for "+age(s.AutoDelete)+", its auto_delete_seconds", removed)
+		sooner(b.since.Add(s.AutoDelete), "it was paused for "+age(s.AutoDelete)+", its auto_delete_seconds",
+			removed)
 	}
 	return at, reason, f
 }

@@ -26,7 +26,8 @@ func lifeTools() []tool {
 	return []tool{
 		{"sandbox_create", "Create a sandbox",
 			"Create a sandbox: Linux with Python, files in /workspace and /tmp, no network. It is ready at once; " +
-				"run_python takes its id too. All is stopped between calls; keep_running lets processes run on, not threads.",
+				"run_python takes its id too. All is stopped between calls; keep_running lets processes run on, not " +
+				"threads.",
 			[]field{{"name", "string", "", false}, {"from_template", "string", "see sandbox_template_list", false},
 				{"timeout_seconds", "integer", timeout, false}, {"auto_delete_seconds", "integer", remove, false},
 				{"metadata", "map", "", false}, {"env_vars", "map", "no secrets", false},

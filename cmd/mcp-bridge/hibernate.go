@@ -18,8 +18,8 @@ func (p *parts) hibernation() (*sandboxes.Hibernation, error) {
 	if p.cfg.Hibernate == "" {
 		return nil, nil
 	}
-	store, err := hibernation.Open(hibernation.Config{Dir: filepath.Clean(p.cfg.Hibernate), Key: p.hibernationKey,
-		Log: p.log})
+	store, err := hibernation.Open(hibernation.Config{Dir: filepath.Clean(p.cfg.Hibernate),
+		Key: p.hibernationKey, Log: p.log})
 	if err != nil {
 		return nil, usageError{fmt.Errorf("MCP_BRIDGE_HIBERNATE: %w", err)}
 	}

@@ -92,6 +92,7 @@ func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
-		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(), Hibernation: saving,
+		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(),
+		Hibernation: saving,
 	}), nil
 }
