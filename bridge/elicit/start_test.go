@@ -89,7 +89,9 @@ func TestQuestionOfANewServer(t *testing.T) {
 			if len(u.saw) != tt.questions || (a.yes > 0) != tt.yes {
 				t.Errorf("%d questions, %d times yes", len(u.saw), a.yes)
 			}
-			const want = `The Python code of this run wants to use the server "github". It is new since the bridge started, or has changed, and may have been written by code. It would be started as you, outside the sandbox.
+			const want = `The Python code of this run wants to use the server "github". It is new since the bridge ` +
+				`started, or has changed, and may have been written by code. It would be started as you, outside the ` +
+				`sandbox.
 File: /home/u/.cursor/mcp.json (Cursor, user)
 Program: "sh"
 Argument 1: "-c"

@@ -169,7 +169,8 @@ func TestBadFiles(t *testing.T) {
 		{"twice", "default = \"ask\"\ndefault = \"deny\"", "policy.toml"},
 		{"unknown key", "defalut = \"ask\"", "line 1, key defalut: there is no such key; did you mean default?"},
 		{"unknown key of a rule", "\n[[rule]]\ntools = [\"a.b\"]\nverdit = \"deny\"",
-			"line 4, key rule.verdit: there is no such key; did you mean verdict? (who, tools, except, verdict, reason)"},
+			"line 4, key rule.verdit: there is no such key; did you mean verdict? (who, tools, except, verdict, " +
+				"reason)"},
 		{"unknown table", "[rules]\nx = 1", "line 1, key rules: there is no such key; did you mean rule?"},
 		{"unknown hint", "[hints]\nreadonly = \"allow\"",
 			"line 2, key hints.readonly: there is no such key; did you mean read_only?"},

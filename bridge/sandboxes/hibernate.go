@@ -314,8 +314,8 @@ func (r *Registry) asleep(owner, id string) (Info, error) {
 // saved describes a sandbox that is saved.
 func (r *Registry) saved(v hibernation.Saved) Info {
 	i := Info{ID: v.ID, Asleep: true, Size: v.Size, Limits: r.cfg.Limits, Calls: v.Calls, Created: v.Created,
-		Used: v.Used, DeletedAt: v.Expires, Settings: Settings{Name: v.Name, Metadata: v.Metadata, Timeout: v.Timeout,
-			AutoDelete: v.AutoDelete}}
+		Used: v.Used, DeletedAt: v.Expires, Settings: Settings{Name: v.Name, Metadata: v.Metadata,
+			Timeout: v.Timeout, AutoDelete: v.AutoDelete}}
 	if v.Environment != "" {
 		i.Environment = &sandbox.Environment{Name: v.Environment}
 	}

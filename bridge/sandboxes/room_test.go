@@ -57,8 +57,9 @@ func TestFairRoom(t *testing.T) {
 		}
 		var gone *GoneError
 		_, err = h.call("a", first[1])
-		if !errors.As(err, &gone) || gone.Reason != "another caller, who has fewer, has begun one, and no more than "+
-			"12 sandboxes in all are kept" {
+		if !errors.As(err, &gone) ||
+			gone.Reason != "another caller, who has fewer, has begun one, and no more than "+
+				"12 sandboxes in all are kept" {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -67,7 +67,8 @@ func TestEnds(t *testing.T) {
 			h.made[0].dies("its container died: out of memory")
 			synctest.Wait()
 		}, "its container died: out of memory"},
-		{"ended by the caller", func(h *house, id string) { h.End("a", id, "you have ended it") }, "you have ended it"},
+		{"ended by the caller", func(h *house, id string) { h.End("a", id, "you have ended it") },
+			"you have ended it"},
 		{"paused", func(h *house, id string) {
 			_, _ = h.Pause("a", id)
 			time.Sleep(7 * time.Hour)

@@ -27,7 +27,8 @@ func TestLoad(t *testing.T) {
 func TestLoadFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "own.json")
-	text := `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["ptrace"],"action":"SCMP_ACT_ERRNO","errnoRet":1,"args":[],"new":"field"}]}`
+	text := `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["ptrace"],"action":"SCMP_ACT_ERRNO",` +
+		`"errnoRet":1,"args":[],"new":"field"}]}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +49,12 @@ func TestLoadRefuses(t *testing.T) {
 		{"other JSON", `{"a":1}`, `no "defaultAction"`},
 		{"wrong type", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":{}}`, "no such JSON"},
 		{"unknown default", `{"defaultAction":"DENY"}`, `"DENY"`},
-		{"unknown action", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"ALLOW"}]}`, "rule 1"},
+		{"unknown action", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"ALLOW"}]}`,
+			"rule 1"},
 		{"no names", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":[],"action":"SCMP_ACT_ALLOW"}]}`,
 			"names no system call"},
-		{"stops nothing", `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],"action":"SCMP_ACT_LOG"}]}`, "stops no"},
+		{"stops nothing", `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],` +
+			`"action":"SCMP_ACT_LOG"}]}`, "stops no"},
 		{"huge", strings.Repeat(" ", maxFile) + "{}", "larger than"},
 	}
 	for _, tt := range tests {
