@@ -143,8 +143,8 @@ func TestNoFurtherQuestions(t *testing.T) {
 				t.Errorf("%d questions, want %d", len(u.saw), tt.questions)
 			}
 			why := denied(t, s.Allow(t.Context(), tt.of(7), u.ask))
-			if silent := strings.Contains(why,
-				"has not said yes to 2 others of its name or file, and is not asked about more"); silent != (tt.questions == maxNoes) {
+			const refusal = "has not said yes to 2 others of its name or file, and is not asked about more"
+			if silent := strings.Contains(why, refusal); silent != (tt.questions == maxNoes) {
 				t.Errorf("got %q", why)
 			}
 			if _, err := a.Approve(discovery.Server{}); err != nil {

@@ -300,10 +300,11 @@ func TestStalledIssuer(t *testing.T) {
 func TestMetadataInTurn(t *testing.T) {
 	key := newKey(t, "one", jose.ES256)
 	i, f := newFake(t, key)
+	const below = "https://login.example/.well-known/"
 	f.answers = map[string]string{
-		"https://login.example/.well-known/oauth-authorization-server/tenant": `{"issuer":"https://other.example",` +
+		below + "oauth-authorization-server/tenant": `{"issuer":"https://other.example",` +
 			`"jwks_uri":"https://login.example/keys"}`,
-		"https://login.example/.well-known/openid-configuration/tenant": `{"issuer":"` + issuerURL + `"}`,
+		below + "openid-configuration/tenant": `{"issuer":"` + issuerURL + `"}`,
 	}
 	var unavailable *UnavailableError
 	if who, err := i.Verify(t.Context(), sign(t, key, nil)); !errors.As(err, &unavailable) ||

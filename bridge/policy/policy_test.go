@@ -211,7 +211,8 @@ func TestBadFiles(t *testing.T) {
 		{"no tool", "[[rule]]\nverdict = \"deny\"\ntools = [\"a.\"]", "nothing before or after its dot"},
 		{"open quote", "[[rule]]\nverdict = \"deny\"\ntools = ['\"a.b']", "a quote that is not closed"},
 		{"backslash", "[[rule]]\nverdict = \"deny\"\ntools = ['a.b\\']", "ends with a backslash"},
-		{"second rule", "[[rule]]\ntools=[\"a.b\"]\nverdict=\"deny\"\n[[rule]]\ntools=[\"a.b\"]\nexcept=[\"x\"]\nverdict=\"ask\"", "line 6, key rule.except"},
+		{"second rule", "[[rule]]\ntools=[\"a.b\"]\nverdict=\"deny\"\n" +
+			"[[rule]]\ntools=[\"a.b\"]\nexcept=[\"x\"]\nverdict=\"ask\"", "line 6, key rule.except"},
 		{"empty limit", "[[limit]]\ntools = [\"a.b\"]", "line 1, key limit: it limits nothing"},
 		{"negative", "[[limit]]\ntools = [\"a.b\"]\ncalls = -1",
 			"line 3, key limit.calls: a limit must not be negative"},

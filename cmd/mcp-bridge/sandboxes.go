@@ -65,9 +65,6 @@ func (c config) maxContainers(what purpose) int {
 	return max(runs, c.fit(), kept+1)
 }
 
-// guarded returns what runs code.
-func (p *parts) guarded() guarded { return guarded{p.sandbox, p.guard, p.approvals} }
-
 // sandboxes returns the sandboxes that last, nil for none.
 func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 	most := p.cfg.maxSandboxes(what)
@@ -78,7 +75,7 @@ func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, cfg := p.guarded(), p.sandboxConfig(what)
+	g, cfg := guarded{p.sandbox, p.guard, p.approvals}, p.sandboxConfig(what)
 	return sandboxes.New(sandboxes.Config{
 		Keep: func(ctx context.Context, r sandbox.KeepRequest) (sandboxes.Guest, error) {
 			if err := g.begin(); err != nil {

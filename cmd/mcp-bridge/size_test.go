@@ -24,7 +24,20 @@ const (
 
 // larger lists what exceeds its limit. An entry may only become smaller: TestSize fails when it
 // measures another number, also when the entry isn't needed any longer.
-var larger = map[string]int{}
+var larger = map[string]int{
+	"files of cmd/mcp-bridge": 36, // the commands hang on app, the parts on each other
+
+	"methods of bench.suite":                       40, // a measurement each
+	"methods of bridge.Bridge":                     56, // a tool, a resource, a prompt each
+	"methods of bridge/sandboxes.Registry":         41,
+	"methods of bridge/streamable.Handler":         35,
+	"methods of cmd/mcp-bridge.app":                77, // a command each
+	"methods of runtime/docker.connection":         33,
+	"methods of runtime/engine.Engine":             34,
+	"methods of runtime/environments.Environments": 35,
+	"methods of runtime/kubernetes.connection":     40,
+	"methods of runtime/podman.connection":         33,
+}
 
 // sizes counts what TestSize measures, by names such as "files of sandbox".
 type sizes map[string]int
@@ -47,7 +60,8 @@ func TestSize(t *testing.T) {
 	for name := range larger {
 		s[name] += 0 // what is listed and isn't there
 	}
-	limits := map[string]int{"files": maxFiles, "methods": maxMethods, "context.WithValue": maxValues}
+	limits := map[string]int{"files": maxFiles, "method": 1, "methods": maxMethods,
+		"context.WithValue": maxValues}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		what, _, _ := strings.Cut(name, " ")
 		most, listed := larger[name]
@@ -84,8 +98,10 @@ func (s sizes) count(path string) error {
 				data[line] = true
 			}
 		case *ast.FuncDecl:
-			if of := receiver(n); of != "" && !test {
-				s["methods of "+pkg+"."+of]++
+			of := pkg + "." + receiver(n)
+			if method := "method " + of + "." + n.Name.Name; n.Recv != nil && !test && s[method] == 0 {
+				s[method] = 1 // of several systems it counts once
+				s["methods of "+of]++
 			}
 		case *ast.CallExpr:
 			if carries(n) && !test {
