@@ -277,8 +277,9 @@ func TestContextCost(t *testing.T) {
 	told := count(c.instructions)
 	comparePage(t, fmt.Sprintf("| tokens of %d tools of %d servers | before a task | with a task's tools "+
 		"found, the mean of %d |\n| --- | ---: | ---: |\n", len(direct), len(lists), len(totals))+
-		fmt.Sprintf("| all definitions loaded | %s | %[1]s |\n| tool search | %s | %s |\n| mcp-bridge | %s "+
-			"| %s |\n", text.Count(int64(all)), text.Count(int64(announced)), text.Count(int64(byHost)),
+		fmt.Sprintf("| all definitions loaded | %s | %[1]s |\n| tool search | %s | %s |\n"+
+			"| mcp-bridge | %s | %s |\n",
+			text.Count(int64(all)), text.Count(int64(announced)), text.Count(int64(byHost)),
 			text.Count(int64(standing+told)), text.Count(int64(mean+told))))
 }
 

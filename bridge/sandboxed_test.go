@@ -39,16 +39,18 @@ func TestLastLine(t *testing.T) {
 		failed     bool
 	}{
 		{"count", "2\n[sandbox ID, call 2]", false},
-		{"bad", "status: timeout — The code was stopped.\n[to allow more time, give a longer timeout: up to " +
-			"120 s]\n[sandbox ID: variables as before this call; files as the code left them; threads and processes " +
-			"of earlier calls are gone]", true},
+		{"bad", "status: timeout — The code was stopped.\n" +
+			"[to allow more time, give a longer timeout: up to 120 s]\n" +
+			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of " +
+			"earlier calls are gone]", true},
 		{"silent", "(no output)\n[sandbox ID: variables as before this call; files as the code left them; " +
 			"threads and processes of earlier calls are gone; the code has ended its process]", false},
 		{"large", "3\n[sandbox ID, call 5; no way back from here: variables take 230 of 512 MiB]", false},
 		{"older", "4\n[sandbox ID, call 6; a copy of an earlier state has taken over]", false},
-		{"bad older", "status: timeout — The code was stopped.\n[to allow more time, give a longer timeout: up " +
-			"to 120 s]\n[sandbox ID: variables as before this call; files as the code left them; threads and " +
-			"processes of earlier calls are gone; a copy of an earlier state has taken over]", true},
+		{"bad older", "status: timeout — The code was stopped.\n" +
+			"[to allow more time, give a longer timeout: up to 120 s]\n" +
+			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of " +
+			"earlier calls are gone; a copy of an earlier state has taken over]", true},
 		{"die", "status: memory_limit\n[sandbox ID has ended: it ran out of memory; start again with \"new\"]",
 			true},
 		{"count", "status: validation_error — sandbox \"ID\" has ended: it ran out of memory. Nothing was run. " +

@@ -103,8 +103,8 @@ func TestKeptCancelled(t *testing.T) {
 	k := kept(t, nil)
 	in(t, k, "x = 1", 20*time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := k.Run(ctx, sandbox.Request{Code: "x = 2; print('begun')\nwhile " +
-		"True: pass", Timeout: 20 * time.Second, Output: func(sandbox.Chunk) { cancel() }}, hostFunc(echo))
+	r, err := k.Run(ctx, sandbox.Request{Code: "x = 2; print('begun')\n" +
+		"while True: pass", Timeout: 20 * time.Second, Output: func(sandbox.Chunk) { cancel() }}, hostFunc(echo))
 	if err != nil || r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateBefore {
 		t.Fatalf("got %+v, %v", r, err)
 	}

@@ -58,8 +58,8 @@ func (d standing) loaded(used map[string]bool) (tokens int) {
 func (d standing) tables(recipes []recipe, all []spent) (costs, why string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| task | calls | their arguments and results | all definitions loaded | tool search | "+
-		"mcp-bridge | of it searches | of it code and output |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: "+
-		"| ---: |\n")
+		"mcp-bridge | of it searches | of it code and output |\n"+
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	var sums [3][]int
 	for i, s := range all {
 		loaded, searched := d.all()+s.direct, d.names()+d.loaded(s.used)+s.direct

@@ -36,8 +36,8 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 	}
 	kept := slices.DeleteFunc(strings.Split(string(usual), "\n"),
 		func(l string) bool { return strings.HasPrefix(l, "runtime =") || l == "[engine]" })
-	conf := fmt.Sprintf("[engine]\nruntime = \"slow\"\n%s\n[engine.runtimes]\nslow = [%q]\n",
-		strings.Join(kept, "\n"), slow.Program)
+	conf := fmt.Sprintf("[engine]\nruntime = \"slow\"\n%s\n[engine.runtimes]\n"+
+		"slow = [%q]\n", strings.Join(kept, "\n"), slow.Program)
 	if err := os.WriteFile(settings, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -74,8 +74,8 @@ func TestSandboxOnEngine(t *testing.T) {
 	}
 	in := map[string]any{"sandbox": id, "timeout": 60}
 	for i, step := range []struct{ code, want string }{
-		{"import sys; sys.path.insert(0, '/workspace/app')\nfrom primes import primes\nimport os; " +
-			"print(os.environ['HELLO'])", "2 3 5 7 11 13 17 19 23 29\nwörld\n"},
+		{"import sys; sys.path.insert(0, '/workspace/app')\nfrom primes import primes\n" +
+			"import os; print(os.environ['HELLO'])", "2 3 5 7 11 13 17 19 23 29\nwörld\n"},
 		{"print(sum(primes))", "129\n"},
 		{"primes.append(31); open('/workspace/out.txt', 'w').write(str(primes[-1]))\nprint(len(primes))", "11\n"},
 	} {

@@ -52,8 +52,9 @@ func TestVersions(t *testing.T) {
 func TestParseBlock(t *testing.T) {
 	tests := []struct{ name, code, want string }{
 		{"none", "print(1)", "none"},
-		{"as in PEP 723", "#!/usr/bin/env python\n# /// script\n# requires-python = \">=3.11\"\n# dependencies = " +
-			"[\n#   \"requests<3\",\n#   \"rich\",\n# ]\n# ///\n\nimport requests\n", ">=3.11 [requests<3 rich]"},
+		{"as in PEP 723", "#!/usr/bin/env python\n# /// script\n# requires-python = \">=3.11\"\n" +
+			"# dependencies = [\n#   \"requests<3\",\n#   \"rich\",\n# ]\n# ///\n\nimport requests\n",
+			">=3.11 [requests<3 rich]"},
 		{"CRLF", "# /// script\r\n# dependencies = [\"rich\"]\r\n# ///\r\n", " [rich]"},
 		{"empty lines", "# /// script\n#\n# dependencies = []\n#\n# ///", " []"},
 		{"other tools", "# /// script\n# dependencies = [\"x\"]\n# [tool.uv]\n# exclude-newer = \"2026\"\n# ///\n",
@@ -134,8 +135,8 @@ func TestMissing(t *testing.T) {
 
 // FuzzBlock reads any code: what is accepted can be asked of an environment.
 func FuzzBlock(f *testing.F) {
-	f.Add("# /// script\n# requires-python = \">=3.11\"\n# dependencies = " +
-		"[\"requests[x]<3,!=2.*;os_name=='nt'\"]\n# ///\n")
+	f.Add("# /// script\n# requires-python = \">=3.11\"\n" +
+		"# dependencies = [\"requests[x]<3,!=2.*;os_name=='nt'\"]\n# ///\n")
 	f.Add("# /// script\r\n# dependencies = [\"a (~=1.2rc1.post3.dev4+x)\"]\r\n# ///\r\n")
 	f.Fuzz(func(t *testing.T, code string) {
 		b, err := ParseBlock(code)

@@ -292,8 +292,8 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 // TestIndex looks a file of PyPI up in an index, whose URLs are relative or absolute, and takes
 // files of other hosts from where the lock says.
 func TestIndex(t *testing.T) {
-	page := "<a href='../../files/other.whl'>x</a><A " +
-		"class=\"x\"\nhref=\"../../f/EXAMPLE?a=1&amp;b=2#sha256=00\">example</a>"
+	page := "<a href='../../files/other.whl'>x</a><A class=\"x\"\n" +
+		"href=\"../../f/EXAMPLE?a=1&amp;b=2#sha256=00\">example</a>"
 	pages := map[string]string{
 		"html": strings.ReplaceAll(page, "EXAMPLE", exampleFile),
 		"json": `{"meta": {}, "files": [{"filename": "x", "url": "../x.whl"}, {"url": "../../f/` + exampleFile +

@@ -21,8 +21,9 @@ func TestBadLocks(t *testing.T) {
 	good := `url = "https://x.example/` + exampleFile + `"`
 	large := "lock-version = \"1.0\"\n"
 	for _, name := range []string{"a", "b", "c"} {
-		large += fmt.Sprintf("[[packages]]\nname = %q\nwheels = [{ url = "+
-			"'https://x.example/%s-1.0-py3-none-any.whl', size = 1000000000, %s }]\n", name, name, hashed)
+		large += fmt.Sprintf("[[packages]]\nname = %q\n"+
+			"wheels = [{ url = 'https://x.example/%s-1.0-py3-none-any.whl', size = 1000000000, %s }]\n",
+			name, name, hashed)
 	}
 	tests := []struct{ name, lock, want string }{
 		{"no TOML", "[", "no pylock.toml"},

@@ -77,8 +77,9 @@ func lockOf(base string, wheels map[string][]byte) string {
 	text := "lock-version = \"1.0\"\n"
 	for file, content := range wheels {
 		name, _, _ := strings.Cut(file, "-")
-		text += fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\nwheels = [{ url = %q, size = %d, hashes "+
-			"= { sha256 = %q } }]\n", name, base+"/"+file, len(content), hash(content))
+		text += fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n"+
+			"wheels = [{ url = %q, size = %d, hashes = { sha256 = %q } }]\n",
+			name, base+"/"+file, len(content), hash(content))
 	}
 	return text
 }
