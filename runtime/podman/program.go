@@ -79,7 +79,7 @@ func (p *program) run(ctx context.Context, to runtime.Progress, args ...string) 
 	cmd.Env = p.environ()
 	cmd.Stdout, cmd.Stderr = lines, lines
 	cmd.WaitDelay = time.Second // the machine's processes hold on to these
-	apart(cmd)
+	ownGroup(cmd)
 	err := cmd.Run()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // other starts a program and finds it among the others.
-func other(t *testing.T, cmd *exec.Cmd) Other {
+func other(t *testing.T, cmd *exec.Cmd) Seen {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -22,13 +22,13 @@ func other(t *testing.T, cmd *exec.Cmd) Other {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for o := range Others {
+	for o := range Processes {
 		if o.PID == cmd.Process.Pid {
 			return o
 		}
 	}
 	t.Fatal("it isn't there")
-	return Other{}
+	return Seen{}
 }
 
 func TestOther(t *testing.T) {
@@ -63,7 +63,7 @@ func TestNotOurs(t *testing.T) {
 	}
 	outer := other(t, exec.Command("unshare", "--pid", "--fork", "--kill-child", "sleep", "600"))
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		for o := range Others {
+		for o := range Processes {
 			if o.Parent == outer.PID && slices.Equal(o.Args(), []string{"sleep", "600"}) {
 				if o.Ours() {
 					t.Error("it is ours")
