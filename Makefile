@@ -90,7 +90,7 @@ lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 unit: units ## Go tests that need no container, with the race detector; make python runs the guest's
 	go test -race -tags "$(TAGS)" ./cmd/mcp-bridge
 
-# The program's own tests run over podman too, but for those that read the modules' source.
+# The program's own tests run over podman too, except for those that read the modules' source.
 units: # unit without what the targets engine and storms run again
 	go test -race -skip '^TestPython$$' -tags "$(TAGS)" $$(go list -tags "$(TAGS)" ./... | grep -v '/cmd/mcp-bridge$$')
 	go test -race -tags "$(TAGS)" -run '^Test(Imports|SoleImporters|Dependencies|NamedFiles|Size|ThirdParty)$$' ./cmd/mcp-bridge

@@ -68,7 +68,7 @@ func (s *suite) startNotebook(ctx context.Context) (*notebook, error) {
 	return n, nil
 }
 
-// call makes a bad call and the next one, and returns how long both took but for the limit, and
+// call makes a bad call and the next one, and returns how long both took beyond the limit, and
 // what the next one has found of the state.
 func (n *notebook) call(code string, limit time.Duration) (took time.Duration, left string, err error) {
 	if err := json.NewEncoder(n.in).Encode(map[string]any{"code": code, "limit": limit.Seconds()}); err != nil {

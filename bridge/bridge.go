@@ -214,7 +214,7 @@ func (c Config) check() error {
 		return fmt.Errorf("there is no state %q: set MCP_BRIDGE_STATE to %s or %s", c.State, StateNone,
 			StateSession)
 	case c.State == StateSession && c.Sandboxes == nil:
-		return errors.New("calls can't share a sandbox where there is none: raise MCP_BRIDGE_SANDBOXES, or unset " +
+		return errors.New("calls can't share a sandbox without sandboxes: raise MCP_BRIDGE_SANDBOXES, or unset " +
 			"MCP_BRIDGE_STATE")
 	}
 	return nil

@@ -167,7 +167,8 @@ func (l *exhausted) Close() error {
 	return nil
 }
 
-// TestUserAccepts: a connection that can't be accepted for want of descriptors isn't the last one.
+// TestUserAccepts: a connection that can't be accepted without a free descriptor isn't the last
+// one.
 func TestUserAccepts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

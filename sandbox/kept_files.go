@@ -24,7 +24,7 @@ type Command struct {
 
 // Output is how a Command ended.
 type Output struct {
-	Status    Status // as in Result, but for StatusError
+	Status    Status // as in Result, except for StatusError
 	ExitCode  int    // 128+n after signal n; -1 when it was stopped or is not known
 	Signal    int
 	Message   string  // what ended it; empty when Status is StatusOK

@@ -309,7 +309,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestBounds: an owner has so many sandboxes, for so long; those in use stay.
+// TestBounds: the number and the age of an owner's sandboxes are bounded; those in use stay.
 func TestBounds(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

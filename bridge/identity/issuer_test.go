@@ -40,7 +40,7 @@ type fakeIssuer struct {
 
 func (f *fakeIssuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.down.Load() {
-		return nil, errors.New("nobody answers")
+		return nil, errors.New("no answer")
 	}
 	if f.stalled.Load() {
 		<-r.Context().Done()

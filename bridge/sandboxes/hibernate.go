@@ -40,7 +40,7 @@ type fate int
 const (
 	removed fate = iota // with what was saved of it before
 	saved
-	lost // but for what was saved of it before
+	lost // except for what was saved of it before
 )
 
 // Hibernates reports whether sandboxes are saved before they end. Then they are better not bound to
@@ -83,7 +83,7 @@ type waking struct {
 	moved     func()
 }
 
-// wake returns a sandbox that was saved, nil if there is none or if it is live. done must be
+// wake returns a sandbox that was saved, nil if there isn't one or if it is live. done must be
 // called.
 func (r *Registry) wake(ctx context.Context, owner, id string) (*waking, error) {
 	if !r.Hibernates() {

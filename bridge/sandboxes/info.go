@@ -150,7 +150,7 @@ func (r *Registry) Update(owner, id string, change func(*Settings)) (Info, error
 	})
 }
 
-// Pause has a sandbox wait until its next call, or Resume, without ending for want of use. The
+// Pause has a sandbox wait until its next call, or Resume, without ending while it is idle. The
 // error is a *GoneError, or an *InUseError if a call is under way.
 func (r *Registry) Pause(owner, id string) (Info, error) {
 	return r.change(owner, id, func(b *record) error {

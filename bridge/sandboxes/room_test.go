@@ -66,7 +66,7 @@ func TestFairRoom(t *testing.T) {
 }
 
 // TestRoomWhileSaving: a sandbox that is being saved has its place until its guest is gone, so that
-// one begun after the other are no more guests than may be alive, but for the one that ends.
+// one begun after the other are no more guests than may be alive, except for the one that ends.
 func TestRoomWhileSaving(t *testing.T) {
 	saving(t, storeIn(t, t.TempDir()), func(t *testing.T, h *house) {
 		for range PerOwner {

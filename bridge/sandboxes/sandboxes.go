@@ -243,7 +243,8 @@ func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (
 }
 
 // Shared returns a Call in the sandbox of a session's calls that name none. It begins one of the
-// owner's, with the settings, if there is none; Call.Before says what became of the one before it.
+// owner's, with the settings, if there isn't one; Call.Before says what became of the one before
+// it.
 func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings,
 	queued func()) (*Call, error) {
 	r.mu.Lock()

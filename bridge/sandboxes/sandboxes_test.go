@@ -193,7 +193,7 @@ func TestLine(t *testing.T) {
 	})
 }
 
-// TestOrder: all that wait run, in their order, but for one that has given up.
+// TestOrder: all that wait run, in their order, except for one that has given up.
 func TestOrder(t *testing.T) {
 	within(t, func(t *testing.T, h *house) {
 		free := make(chan struct{})

@@ -56,7 +56,7 @@ func lifeTools() []tool {
 			[]field{id}, []field{{"id", "string", "", true}, {"state", "string", "", true},
 				{"message", "string", "", false}},
 			hints(false, true, false), (*call).undo},
-		{"sandbox_pause", "Pause a sandbox", "Pause a sandbox: it doesn't end for want of use; all is kept.",
+		{"sandbox_pause", "Pause a sandbox", "Pause a sandbox: it doesn't end while idle; all is kept.",
 			[]field{id}, state, hints(false, false, true), (*call).pause},
 		{"sandbox_resume", "Resume a sandbox", "Resume a paused sandbox. Other tools do so by themselves.",
 			[]field{id}, state, hints(false, false, true), (*call).resume},

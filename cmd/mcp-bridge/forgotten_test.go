@@ -65,7 +65,7 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 }
 
 // TestServiceKilledWhileItStarts: the API service dies when a container is made and not written
-// down. No code ran, so the bridge begins the run anew with another service; and it ends what
+// down. No code ran, so the bridge begins the run again with another service; and it ends what
 // podman has forgotten.
 func TestServiceKilledWhileItStarts(t *testing.T) {
 	c, answer, service := forgetful(t)

@@ -161,7 +161,7 @@ func (v *visitor) end() {
 	}
 }
 
-// post sends a request, and returns the answer; nothing, and the test fails, where there is none.
+// post sends a request, and returns the answer; nothing, and the test fails, where there isn't one.
 // It may be called on any goroutine.
 func (v *visitor) post(method string, params any) (answer message, header http.Header) {
 	answer, header, err := v.try(method, params)

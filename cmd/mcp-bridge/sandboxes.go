@@ -54,7 +54,7 @@ func (c config) maxSandboxes(what purpose) int {
 	return int(c.Sandboxes)
 }
 
-// maxContainers returns how many containers are alive at a time, but for those that are warm. As
+// maxContainers returns how many containers are alive at a time, except for those that are warm. As
 // many sandboxes as memory holds are counted among those of runs, of which one is left at least; a
 // number of them comes beside the runs.
 func (c config) maxContainers(what purpose) int {

@@ -292,7 +292,7 @@ func TestExposed(t *testing.T) {
 		vars, args []string
 		want       string
 	}{
-		"nobody says who they are": {nil, []string{"--http", "0.0.0.0:0"}, "all who do could run code"},
+		"no one says who they are": {nil, []string{"--http", "0.0.0.0:0"}, "all who do could run code"},
 		"a proxy without tokens": {nil, []string{"--http", loopback, "--behind-proxy"},
 			"have clients authenticate"},
 		"tokens in plain text": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + tokens}, []string{"--http", "0.0.0.0:0"},

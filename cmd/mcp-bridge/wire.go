@@ -162,7 +162,7 @@ type guarded struct {
 }
 
 // Run implements bridge.Runner. No run begins without a watchdog, except doctor's, which has said
-// that there is none.
+// that there isn't one.
 func (g guarded) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
 	if err := g.begin(); err != nil {
 		return sandbox.Result{}, err

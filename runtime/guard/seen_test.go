@@ -56,7 +56,7 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// TestNotOurs: a process in a PID namespace of its own, as a container's are, is none of ours.
+// TestNotOurs: a process in a PID namespace of its own, as a container's are, isn't one of ours.
 func TestNotOurs(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make such a namespace everywhere")

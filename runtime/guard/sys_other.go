@@ -44,7 +44,7 @@ func (o Seen) Program() string { return "" }
 // Ours is never certain.
 func (o Seen) Ours() bool { return false }
 
-// Alive says no: there is none.
+// Alive says no: there isn't one.
 func (o Seen) Alive() bool { return false }
 
 // Signal finds nothing to signal.
