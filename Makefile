@@ -70,13 +70,15 @@ fmt: ## fail where gofmt would change something, or a comment has more than 100 
 	@LC_ALL=C awk '/^[ \t]*\/\// && length($$0) > 100 { print FILENAME ":" FNR ": a comment of more than 100 columns"; wide = 1 } \
 	  END { exit wide }' $(GO_FILES) >&2
 
-vet: ## go vet, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
+vet: ## go vet and go build, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
 	go vet -tags "$(TAGS)" ./...
 	go vet -tags "$(TAGS) kubernetes" ./runtime/kubernetes ./cmd/mcp-bridge
 	GOOS=darwin CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	GOOS=windows CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	cd bench && go vet ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
+	GOOS=darwin CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
+	GOOS=windows CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
 
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
