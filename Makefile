@@ -70,13 +70,15 @@ fmt: ## fail where gofmt would change something, or a comment has more than 100 
 	@LC_ALL=C awk '/^[ \t]*\/\// && length($$0) > 100 { print FILENAME ":" FNR ": a comment of more than 100 columns"; wide = 1 } \
 	  END { exit wide }' $(GO_FILES) >&2
 
-vet: ## go vet, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
+vet: ## go vet and go build, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
 	go vet -tags "$(TAGS)" ./...
 	go vet -tags "$(TAGS) kubernetes" ./runtime/kubernetes ./cmd/mcp-bridge
 	GOOS=darwin CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	GOOS=windows CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	cd bench && go vet ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
+	GOOS=darwin CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
+	GOOS=windows CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
 
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
@@ -90,10 +92,10 @@ lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 unit: units ## Go tests that need no container, with the race detector; make python runs the guest's
 	go test -race -tags "$(TAGS)" ./cmd/mcp-bridge
 
-# The program's own tests run over podman too, but for those that read the modules' source.
+# The program's own tests run over podman too, except for those that read the modules' source.
 units: # unit without what the targets engine and storms run again
 	go test -race -skip '^TestPython$$' -tags "$(TAGS)" $$(go list -tags "$(TAGS)" ./... | grep -v '/cmd/mcp-bridge$$')
-	go test -race -tags "$(TAGS)" -run '^Test(Imports|SoleImporters|Dependencies|NamedFiles|ThirdParty)$$' ./cmd/mcp-bridge
+	go test -race -tags "$(TAGS)" -run '^Test(Imports|SoleImporters|Dependencies|NamedFiles|Size|ThirdParty)$$' ./cmd/mcp-bridge
 	cd bench && go test -race ./...
 
 unit-kubernetes: ## Go tests of the driver of clusters, against an API server of the test's own

@@ -29,7 +29,8 @@ var bad = []struct {
 	{"SIGKILL", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 0},
 	{"segfault", "import ctypes; ctypes.string_at(0)", 0},
 	{"os._exit", "import os; os._exit(7)", 0},
-	{"fork bomb", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", 500 * time.Millisecond},
+	{"fork bomb", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+		500 * time.Millisecond},
 	{"stack overflow", "import ctypes, resource, sys\nsys.setrecursionlimit(1 << 30)\n" +
 		"resource.setrlimit(resource.RLIMIT_STACK, (1 << 14, -1))\n" +
 		"f = ctypes.CFUNCTYPE(None)(lambda: f()); f()", 0},
@@ -67,7 +68,7 @@ func (s *suite) startNotebook(ctx context.Context) (*notebook, error) {
 	return n, nil
 }
 
-// call makes a bad call and the next one, and returns how long both took but for the limit, and
+// call makes a bad call and the next one, and returns how long both took beyond the limit, and
 // what the next one has found of the state.
 func (n *notebook) call(code string, limit time.Duration) (took time.Duration, left string, err error) {
 	if err := json.NewEncoder(n.in).Encode(map[string]any{"code": code, "limit": limit.Seconds()}); err != nil {

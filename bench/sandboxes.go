@@ -16,7 +16,8 @@ var begun = regexp.MustCompile(`\[sandbox (\w+): new[^\]]*\]$`)
 
 // keep begins a sandbox by code, and returns what later calls in it have as arguments.
 func keep(ctx context.Context, c *client, code string) (map[string]any, time.Duration, error) {
-	out, took, err := c.python(ctx, code, "", map[string]any{"sandbox": "new", "servers": []string{}, "timeout": 60})
+	out, took, err := c.python(ctx, code, "", map[string]any{"sandbox": "new", "servers": []string{},
+		"timeout": 60})
 	m := begun.FindStringSubmatch(out)
 	if err == nil && m == nil {
 		err = fmt.Errorf("no sandbox was begun: %.500s", out)
@@ -30,14 +31,16 @@ func keep(ctx context.Context, c *client, code string) (map[string]any, time.Dur
 // within makes a call in a sandbox that prints want and leaves what it has done.
 func within(ctx context.Context, c *client, code, want string, in map[string]any) (time.Duration, error) {
 	out, took, err := c.python(ctx, code, "", in)
-	if line := fmt.Sprintf("%s\n[sandbox %s, call ", want, in["sandbox"]); err == nil && !strings.HasPrefix(out, line) {
+	if line := fmt.Sprintf("%s\n[sandbox %s, call ", want, in["sandbox"]); err == nil &&
+		!strings.HasPrefix(out, line) {
 		err = fmt.Errorf("%.500q does not begin with %q", out, line)
 	}
 	return took, err
 }
 
 func (s *suite) sandboxes(ctx context.Context) error {
-	return errors.Join(s.inSandboxes(ctx), s.withPandas(ctx), s.manyInSandboxes(ctx), s.atRest(ctx), s.badCalls(ctx))
+	return errors.Join(s.inSandboxes(ctx), s.withPandas(ctx), s.manyInSandboxes(ctx), s.atRest(ctx),
+		s.badCalls(ctx))
 }
 
 // inSandboxes makes calls in a sandbox and, in turns, calls that have a container each.
@@ -184,7 +187,9 @@ func (s *suite) atRest(ctx context.Context) error {
 		}
 		return nil
 	}, "MCP_BRIDGE_STANDBY=0")
-	s.report.figure("l", "memory of an idle sandbox, its share of what processes share, with conmon", "MB", memory, false)
-	s.report.figure("l", "processor time of a sandbox in 3 s between calls, a thread spinning", "ticks", ticks, false)
+	s.report.figure("l", "memory of an idle sandbox, its share of what processes share, with conmon", "MB",
+		memory, false)
+	s.report.figure("l", "processor time of a sandbox in 3 s between calls, a thread spinning", "ticks", ticks,
+		false)
 	return err
 }

@@ -92,7 +92,8 @@ func (g *counting) Exec(_ context.Context, c sandbox.Command) (sandbox.Output, e
 			c.Output(sandbox.Chunk{Stream: "stdout", Text: c.Line})
 		}
 	}
-	return sandbox.Output{Status: sandbox.StatusExit, Output: []sandbox.Chunk{{Stream: "stdout", Text: c.Line}}}, nil
+	return sandbox.Output{Status: sandbox.StatusExit, Output: []sandbox.Chunk{{Stream: "stdout", Text: c.Line}}},
+		nil
 }
 
 func (g *counting) ReadFile(_ context.Context, path string, _ int64) ([]byte, error) {

@@ -119,7 +119,8 @@ func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.R
 		}
 		owner, ok := b.cfg.Sandboxes.Owner(t.Sandbox)
 		if !ok {
-			return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("there is no sandbox %.20q", t.Sandbox)}
+			return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS,
+				Message: fmt.Sprintf("there is no sandbox %.20q", t.Sandbox)}
 		}
 		res, afterwards := b.inside(ctx, t.Tool, t.Arguments, request{}, userClient, sandboxtools.Caller{
 			Owner: owner, Output: b.kept.Of(Local), Wait: func(context.Context) error { return nil }, Pass: func() {},

@@ -62,7 +62,8 @@ func TestUser(t *testing.T) {
 	call := owner(t, b)
 	raw, err := call(UserList, nil)
 	var all []UserSandbox
-	if err != nil || json.Unmarshal(raw, &all) != nil || len(all) != 2 || all[0].Calls != 1 || all[0].Status != "active" {
+	if err != nil || json.Unmarshal(raw, &all) != nil || len(all) != 2 || all[0].Calls != 1 ||
+		all[0].Status != "active" {
 		t.Fatalf("%v, %s", err, raw)
 	}
 	for _, of := range []string{id, other} {
@@ -124,7 +125,8 @@ func TestUserStopped(t *testing.T) {
 			b.serveUser(t.Context(), conn)
 		}()
 		if _, err := fmt.Fprintf(terminal, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"tool":"sandbox_exec",`+
-			`"sandbox":%q,"arguments":{"sandbox_id":%[2]q,"command":"yes; yes; yes"}}}`+"\n", UserCall, box.ID()); err != nil {
+			`"sandbox":%q,"arguments":{"sandbox_id":%[2]q,"command":"yes; yes; yes"}}}`+"\n", UserCall,
+			box.ID()); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
@@ -165,7 +167,8 @@ func (l *exhausted) Close() error {
 	return nil
 }
 
-// TestUserAccepts: a connection that can't be accepted for want of descriptors isn't the last one.
+// TestUserAccepts: a connection that can't be accepted without a free descriptor isn't the last
+// one.
 func TestUserAccepts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -211,7 +211,7 @@ func TestCall(t *testing.T) {
 		{"an error", `{"id":1,"error":{"code":-32050,"message":"boom","data":{"a":1}}}`,
 			`boom (code -32050) {"a":1}`},
 		{"an error that is a text", `{"id":1,"error":"boom"}`, `boom (code -32603) `},
-		{"an error whose code is none", `{"id":1,"error":{"code":"E","data":null}}`,
+		{"an error whose code is no number", `{"id":1,"error":{"code":"E","data":null}}`,
 			`an error without a message (code -32603) `},
 		{"neither", `{"id":1}`, ErrNoResult.Error()},
 		{"in a batch, twice", `[{"id":1,"result":1},{"id":1,"result":2}]`, `1`},

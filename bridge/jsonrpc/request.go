@@ -209,7 +209,7 @@ func (c *Conn) cancelled(params json.RawMessage) {
 
 func (c *Conn) handle(ctx context.Context, r *Request, handle Handler) {
 	defer r.cancel(nil)
-	result, err := c.recovered(ctx, r, handle)
+	result, err := r.recovered(ctx, handle)
 	c.leave(r)
 	var encode func() *Message // nil for no answer
 	if !errors.Is(err, ErrNoAnswer) && !errors.Is(context.Cause(ctx), ErrCancelled) {
@@ -229,10 +229,10 @@ func (c *Conn) handle(ctx context.Context, r *Request, handle Handler) {
 }
 
 // recovered makes a panic of a handler the answer to its own request, and to no other.
-func (c *Conn) recovered(ctx context.Context, r *Request, handle Handler) (result any, err error) {
+func (r *Request) recovered(ctx context.Context, handle Handler) (result any, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			result, err = nil, c.opts.Panicked(r, value, debug.Stack())
+			result, err = nil, r.conn.opts.Panicked(r, value, debug.Stack())
 		}
 	}()
 	return handle(ctx)

@@ -320,7 +320,8 @@ func (c *Chooser) add(ctx context.Context, b *wheels.Block, slow func(), p runti
 }
 
 // lock makes the settings and the lock of an environment.
-func (c *Chooser) lock(ctx context.Context, name string, wanted []string, slow func(), p runtime.Progress) error {
+func (c *Chooser) lock(ctx context.Context, name string, wanted []string, slow func(),
+	p runtime.Progress) error {
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
 	slow()

@@ -92,7 +92,8 @@ func (c *Chooser) Create(ctx context.Context, name string, wanted []string, slow
 		}
 		b.Dependencies = append(b.Dependencies, r)
 	}
-	_, err := c.ask(ctx, slow, p, func() (environments.Environment, error) { return c.cfg.Source.ByName(ctx, name) })
+	_, err := c.ask(ctx, slow, p,
+		func() (environments.Environment, error) { return c.cfg.Source.ByName(ctx, name) })
 	switch {
 	case err == nil, errors.As(err, new(*environments.NotBuiltError)):
 		return Template{}, args.Errorf("there is a template %q already; choose another name", name)

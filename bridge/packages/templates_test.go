@@ -14,11 +14,13 @@ func TestNamed(t *testing.T) {
 		{name: "small", want: "small", did: "by name small"},
 		{name: "data", want: "data", did: "by name data, ready, build data"},
 		{name: "text", err: "the environment text is not built", did: "by name text"},
-		{name: "other", err: `there is no template "other"; sandbox_template_list lists them`, did: "by name other"},
+		{name: "other", err: `there is no template "other"; sandbox_template_list lists them`,
+			did: "by name other"},
 	} {
 		t.Run(tc.name+tc.usual, func(t *testing.T) {
 			s := newSource(with("small", "pandas 3.1"))
-			env, err := chooser(t, s, tc.usual, "on_demand = true").Named(t.Context(), tc.name, func() {}, func(string) {})
+			env, err := chooser(t, s, tc.usual, "on_demand = true").Named(t.Context(), tc.name, func() {},
+				func(string) {})
 			got := ""
 			if env != nil {
 				got = env.Name
@@ -44,14 +46,16 @@ func TestCreate(t *testing.T) {
 	for _, tc := range []struct{ name, rules, template, wanted, err, did string }{
 		{"made", "on_demand = true", "web", "flask>=2", "", "by name web, ready, add flask>=2, ready, build web"},
 		{"not on demand", "", "web", "flask", "the user hasn't allowed that templates are made for you", ""},
-		{"denied", "on_demand = true\ndeny = [\"flask\"]", "web", "flask", "packages.deny in policy.toml has the package flask",
-			""},
+		{"denied", "on_demand = true\ndeny = [\"flask\"]", "web", "flask", "packages.deny in policy.toml has the " +
+			"package flask", ""},
 		{"not allowed", "on_demand = true\nallow = [\"numpy\"]", "web", "flask",
 			"packages.allow in policy.toml doesn't have the package flask", ""},
 		{"what it needs is denied", "on_demand = true\ndeny = [\"six\"]", "web", "flask",
 			"packages.deny in policy.toml has the package six", "by name web, ready, add flask"},
-		{"there already", "on_demand = true", "small", "flask", `there is a template "small" already`, "by name small"},
-		{"there, not built", "on_demand = true", "text", "flask", `there is a template "text" already`, "by name text"},
+		{"there already", "on_demand = true", "small", "flask", `there is a template "small" already`,
+			"by name small"},
+		{"there, not built", "on_demand = true", "text", "flask", `there is a template "text" already`,
+			"by name text"},
 		{"base", "on_demand = true", "base", "flask", `no template can have the name "base"`, ""},
 		{"data", "on_demand = true", "data", "flask", `no template can have the name "data"`, ""},
 		{"a path", "on_demand = true", "../x", "flask", `no template can have the name "../x"`, ""},

@@ -150,7 +150,7 @@ func (r *Registry) Update(owner, id string, change func(*Settings)) (Info, error
 	})
 }
 
-// Pause has a sandbox wait until its next call, or Resume, without ending for want of use. The
+// Pause has a sandbox wait until its next call, or Resume, without ending while it is idle. The
 // error is a *GoneError, or an *InUseError if a call is under way.
 func (r *Registry) Pause(owner, id string) (Info, error) {
 	return r.change(owner, id, func(b *record) error {
@@ -221,8 +221,8 @@ func (e *GoneError) Error() string {
 	if e.saves {
 		return fmt.Sprintf("you have no sandbox %.*q, neither a live nor a saved one", maxEcho, e.ID)
 	}
-	return fmt.Sprintf("you have no sandbox %.*q: none outlives the bridge, nor, over stdio, the connection that it "+
-		"was begun on", maxEcho, e.ID)
+	return fmt.Sprintf("you have no sandbox %.*q: none outlives the bridge, nor, over stdio, the connection "+
+		"that it was begun on", maxEcho, e.ID)
 }
 
 // Others names the caller's sandboxes, and how to tell them apart.
@@ -282,7 +282,8 @@ func (e *FullError) Error() string {
 		return fmt.Sprintf("there %s %s, which is the limit, and calls are under way in yours", are(e.Most),
 			plural(e.Most, "sandbox"))
 	}
-	return fmt.Sprintf("there %s %s of other callers, which is the limit", are(e.Most), plural(e.Most, "sandbox"))
+	return fmt.Sprintf("there %s %s of other callers, which is the limit", are(e.Most),
+		plural(e.Most, "sandbox"))
 }
 
 // are returns the verb for a number of things.

@@ -84,7 +84,8 @@ func TestModel(t *testing.T) {
 			return
 		}
 	}
-	for _, what := range []string{"begun", "full", "not made", "no place", "ended while made", "kept", "before", "lost",
+	for _, what := range []string{"begun", "full", "not made", "no place", "ended while made", "kept", "before",
+		"lost",
 		"failed", "gone", "ended while it ran", "ended while it waited", "given up", "busy", "killed", "died",
 		"its caller is gone", "evicted", "displaced", "idle", "old", "timeout", "deleted", "closed"} {
 		if seen[what] == 0 {

@@ -163,8 +163,8 @@ func (r *Registry) begin(owner string, s Settings) (*Call, error) {
 		return nil, err
 	}
 	now := time.Now()
-	b := &record{registry: r, id: r.ids.next() + r.cfg.Suffix, owner: owner, settings: s, created: now, born: now,
-		used: now, since: now, busy: true, replaces: replaces}
+	b := &record{registry: r, id: r.ids.next() + r.cfg.Suffix, owner: owner, settings: s, created: now,
+		born: now, used: now, since: now, busy: true, replaces: replaces}
 	r.live[b.id] = b
 	return &Call{record: b}, nil
 }
@@ -243,8 +243,10 @@ func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (
 }
 
 // Shared returns a Call in the sandbox of a session's calls that name none. It begins one of the
-// owner's, with the settings, if there is none; Call.Before says what became of the one before it.
-func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings, queued func()) (*Call, error) {
+// owner's, with the settings, if there isn't one; Call.Before says what became of the one before
+// it.
+func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings,
+	queued func()) (*Call, error) {
 	r.mu.Lock()
 	id := r.shared[session]
 	r.mu.Unlock()
@@ -281,7 +283,8 @@ func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings
 
 // enter gets in line for the sandbox that choose returns, unless it returns a Call. choose is
 // called with mu held.
-func (r *Registry) enter(ctx context.Context, queued func(), choose func() (*record, *Call, error)) (*Call, error) {
+func (r *Registry) enter(ctx context.Context, queued func(),
+	choose func() (*record, *Call, error)) (*Call, error) {
 	if queued == nil {
 		queued = func() {}
 	}

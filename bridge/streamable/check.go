@@ -115,7 +115,7 @@ func metaVersion(m *jsonrpc.Message) string {
 }
 
 // mismatched returns what is wrong with the headers of a request of 2026-07-28, or nil. Its _meta
-// is bridge/client's to check, but for the version, which must be given here.
+// is bridge/client's to check, except for the version, which must be given here.
 func mismatched(header http.Header, m *jsonrpc.Message, version string) *jsonrpc.Error {
 	wrong := func(format string, a ...any) *jsonrpc.Error {
 		return &jsonrpc.Error{Code: mcp.HEADER_MISMATCH, Message: fmt.Sprintf(format, a...)}

@@ -29,7 +29,8 @@ func byHeader(r *http.Request) (string, error) {
 	if who := r.Header.Get("X-Who"); who != "" {
 		return who, nil
 	}
-	return "", &streamable.Refusal{Status: http.StatusUnauthorized, WWWAuthenticate: "Bearer", Message: "who are you?"}
+	return "", &streamable.Refusal{Status: http.StatusUnauthorized, WWWAuthenticate: "Bearer",
+		Message: "who are you?"}
 }
 
 // shop has one server with one tool.
@@ -223,7 +224,8 @@ func TestForeignIDs(t *testing.T) {
 			}
 			for _, c := range []struct{ name, method, of, params string }{
 				{"output", "tools/call", "read_output", `{"name":"read_output","arguments":{"run":"ID"}}`},
-				{"file", "resources/read", "mcp-bridge://runs/ID/secret.txt", `{"uri":"mcp-bridge://runs/ID/secret.txt"}`},
+				{"file", "resources/read", "mcp-bridge://runs/ID/secret.txt",
+					`{"uri":"mcp-bridge://runs/ID/secret.txt"}`},
 				{"other file", "resources/read", "mcp-bridge://runs/ID/x", `{"uri":"mcp-bridge://runs/ID/x"}`},
 				{"run", "completion/complete", "mcp-bridge://runs/{run}/{+name}", `{"ref":{"type":"ref/resource",` +
 					`"uri":"mcp-bridge://runs/{run}/{+name}"},"argument":{"name":"run","value":"ID"}}`},
@@ -311,9 +313,10 @@ func TestForeignSessions(t *testing.T) {
 		t.Fatalf("alice's stream: %d", stream.StatusCode)
 	}
 	for name, c := range map[string]struct{ method, body, accept string }{
-		"ping":   {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ""},
-		"call":   {http.MethodPost, run(1, "print", ""), ""},
-		"cancel": {http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, ""},
+		"ping": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ""},
+		"call": {http.MethodPost, run(1, "print", ""), ""},
+		"cancel": {http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+			""},
 		"answer": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}`, ""},
 		"another": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` +
 			`"protocolVersion":"2025-11-25"}}`, ""},
@@ -348,7 +351,8 @@ func TestForeignSessions(t *testing.T) {
 			t.Errorf("%s's own session is answered %d", who, status)
 		}
 	}
-	if status, _, header := s.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusUnauthorized ||
+	if status, _, header := s.post(
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusUnauthorized ||
 		header.Get("WWW-Authenticate") != "Bearer" {
 		t.Errorf("without a principal: %d", status)
 	}
@@ -375,8 +379,9 @@ func TestForeignQuestions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, got := e.call(who, "tools/call", "run_python", fmt.Sprintf(`{"name":"run_python","arguments":{"code":"buy"},`+
-			`"requestState":%q,"inputResponses":%s}`, state, raw))
+		_, got := e.call(who, "tools/call", "run_python",
+			fmt.Sprintf(`{"name":"run_python","arguments":{"code":"buy"},`+
+				`"requestState":%q,"inputResponses":%s}`, state, raw))
 		if len(got) == 0 {
 			t.Fatal("there is no answer")
 		}
@@ -390,7 +395,8 @@ func TestForeignQuestions(t *testing.T) {
 		t.Errorf("alice is told %s", got)
 	}
 	// What alice allows for good, she alone does.
-	if _, got := e.call("alice", "tools/call", "run_python", code("buy")); !strings.Contains(got[0].text(), "nil") {
+	if _, got := e.call("alice", "tools/call", "run_python", code("buy")); !strings.Contains(got[0].text(),
+		"nil") {
 		t.Errorf("alice is asked again: %+v", got)
 	}
 	for _, who := range []string{"bob", "local"} {

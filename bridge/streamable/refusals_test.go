@@ -35,7 +35,8 @@ func TestRefusalsAreLogged(t *testing.T) {
 				t.Errorf("%q is not in %s", want, got)
 			}
 		}
-		if got := said("evil.example", 1); !strings.Contains(got, "status=403") || !strings.Contains(got, "evil.example") {
+		if got := said("evil.example", 1); !strings.Contains(got, "status=403") ||
+			!strings.Contains(got, "evil.example") {
 			t.Errorf("got %s", got)
 		}
 		if got := said("localhost", 3); got != "" {
@@ -55,7 +56,8 @@ func TestAstray(t *testing.T) {
 	for _, headers := range [][]string{nil, session} {
 		for _, body := range []string{"", " \n"} {
 			status, got, _ := s.post(body, headers...)
-			if status != 400 || len(got) != 1 || got[0].Error == nil || !strings.Contains(got[0].Error.Message, "empty") {
+			if status != 400 || len(got) != 1 || got[0].Error == nil ||
+				!strings.Contains(got[0].Error.Message, "empty") {
 				t.Errorf("%q: %d %+v", body, status, got)
 			}
 		}
@@ -64,7 +66,8 @@ func TestAstray(t *testing.T) {
 	for _, path := range []string{"", "/", "/sse", "/mcp/"} {
 		s.url = strings.TrimSuffix(at, streamable.Path) + path
 		status, got, _ := s.post(run(1, "x", ""))
-		if status != 404 || len(got) != 1 || got[0].Error == nil || !strings.Contains(got[0].Error.Message, "at /mcp") {
+		if status != 404 || len(got) != 1 || got[0].Error == nil ||
+			!strings.Contains(got[0].Error.Message, "at /mcp") {
 			t.Errorf("%s: %d %+v", path, status, got)
 		}
 	}

@@ -35,7 +35,8 @@ func TestActivated(t *testing.T) {
 	if want := "http://" + socket.Addr().String() + "/mcp"; l.url != want {
 		t.Errorf("it listens at %s, want %s", l.url, want)
 	}
-	if status, answer, _ := l.post("", "tools/list", "", ""); status != 200 || !strings.Contains(answer, "run_python") {
+	if status, answer, _ := l.post("", "tools/list", "", ""); status != 200 ||
+		!strings.Contains(answer, "run_python") {
 		t.Errorf("it answers %d, %s", status, answer)
 	}
 }
@@ -47,7 +48,8 @@ func TestActivatedExposed(t *testing.T) {
 	defer socket.Close()
 	cmd := activate(t, socket)
 	cmd.Args = append(cmd.Args, "serve", "--http", bySystemd)
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "can be reached from other machines") {
+	if out, err := cmd.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "can be reached from other machines") {
 		t.Errorf("%v, %s", err, out)
 	}
 	for name, vars := range map[string][]string{
@@ -56,7 +58,8 @@ func TestActivatedExposed(t *testing.T) {
 		"half a notice": {"LISTEN_FDS=1"},
 	} {
 		cmd := with(command(t, nil, "serve", "--http", bySystemd), vars...)
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "no socket was handed over") {
+		if out, err := cmd.CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), "no socket was handed over") {
 			t.Errorf("%s: %v, %s", name, err, out)
 		}
 	}

@@ -62,7 +62,8 @@ func TestSentDefinitions(t *testing.T) {
 	}
 	store, s := openTools(), discovery.Server{Name: "a", Command: "a"}
 	must(t, store.Save(s.Identity(), catalog.List{Tools: []upstream.Tool{
-		{Name: "x", InputSchema: []byte(`{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}`)},
+		{Name: "x", InputSchema: []byte(`{"$schema": "http://json-schema.org/draft-07/schema#", "type": ` +
+			`"object"}`)},
 		{Name: "y", InputSchema: []byte(`{"type": "object"}`)},
 	}}))
 	plain, _ := definitionTokens(store, s, install.Sent{})

@@ -74,7 +74,8 @@ func TestHostileTwice(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.log")
 	bridge := func() *client {
 		return serve(t, with(command(t, map[string]entry{"shop": shop(t), "other": shop(t)}),
-			"MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error", "MCP_BRIDGE_AUDIT="+log, "MCP_BRIDGE_TOOLS=all", "MCP_BRIDGE_SANDBOX_IDLE=2h",
+			"MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error", "MCP_BRIDGE_AUDIT="+log,
+			"MCP_BRIDGE_TOOLS=all", "MCP_BRIDGE_SANDBOX_IDLE=2h",
 			fmt.Sprintf("MCP_BRIDGE_MAX_TIMEOUT=%d", patience)))
 	}
 	all := bridge()

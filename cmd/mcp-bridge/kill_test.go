@@ -149,7 +149,8 @@ func lifeOfACall(t *testing.T, n int) time.Duration {
 const markVar = "PODMAN_TEST_MARK"
 
 // oneCall is what a client writes for one call, all at once.
-const oneCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
+const oneCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+	`"capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"import time; time.sleep(0.3)","servers":[],"timeout":100}}}
 `

@@ -68,16 +68,16 @@ func (l *listener) check(f *pflag.FlagSet) error {
 	for i, origin := range l.origins {
 		sent, ok := asSent(origin)
 		if !ok {
-			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as https://app.example.org, and "+
-				"in ASCII, as browsers send it", origin)
+			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as "+
+				"https://app.example.org, and in ASCII, as browsers send it", origin)
 		}
 		l.origins[i] = sent
 	}
 	for i, host := range l.hosts {
 		u, err := url.Parse("//" + host)
 		if err != nil || u.Host != host || !isHost(u.Hostname()) {
-			return fmt.Errorf("--allow-host=%q: it must be a name, such as bridge.example.org, and in ASCII, as clients "+
-				"send it; for more names give it again, there are no patterns", host)
+			return fmt.Errorf("--allow-host=%q: it must be a name, such as bridge.example.org, and in ASCII, as "+
+				"clients send it; for more names give it again, there are no patterns", host)
 		}
 		if port := u.Port(); port == "443" || port == "80" { // which clients leave out
 			l.hosts[i] = strings.TrimSuffix(host, ":"+port)
@@ -202,8 +202,8 @@ func (l *listener) names() []string {
 // listen serves over HTTP until ctx ends.
 func (p *parts) listen(ctx context.Context, l *listener) error {
 	if p.cfg.UpstreamRoots != "none" {
-		return usageError{errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share servers, " +
-			"and one would have the directories of one client for all of them; leave it out")}
+		return usageError{errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share " +
+			"servers, and one would have the directories of one client for all of them; leave it out")}
 	}
 	who, err := p.cfg.authenticator(p.log)
 	if err != nil {

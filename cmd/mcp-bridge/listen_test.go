@@ -37,7 +37,8 @@ func TestListener(t *testing.T) {
 		{flags: "--http=127.0.0.1:7878 --allow-origin=app.example", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example/x", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example"},
-		{flags: "--http=127.0.0.1:7878 --allow-origin=https://user@app.example", want: "must be a scheme and a host"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=https://user@app.example",
+			want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://äpp.example", want: "in ASCII"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=null", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-host=", want: "must be a name"},
@@ -98,8 +99,8 @@ func TestListenNetwork(t *testing.T) {
 // TestAsSent: origins and hosts that are named in another form than clients send are understood.
 func TestAsSent(t *testing.T) {
 	l := listener{addr: "127.0.0.1:1",
-		origins: []string{"HTTPS://App.Example", "https://a.example:443", "http://a.example:80", "https://a.example:80",
-			"http://[::1]:80", "vscode-webview://x"},
+		origins: []string{"HTTPS://App.Example", "https://a.example:443", "http://a.example:80",
+			"https://a.example:80", "http://[::1]:80", "vscode-webview://x"},
 		hosts: []string{"b.example:443", "[::1]:80", "b.example:8443"}}
 	must(t, l.check(pflag.NewFlagSet("", pflag.ContinueOnError)))
 	const want = "https://app.example https://a.example http://a.example https://a.example:80 http://[::1] " +
@@ -160,7 +161,7 @@ func (v *visitor) end() {
 	}
 }
 
-// post sends a request, and returns the answer; nothing, and the test fails, where there is none.
+// post sends a request, and returns the answer; nothing, and the test fails, where there isn't one.
 // It may be called on any goroutine.
 func (v *visitor) post(method string, params any) (answer message, header http.Header) {
 	answer, header, err := v.try(method, params)

@@ -109,7 +109,8 @@ func throughNginx(t *testing.T, replicas map[string]*overHTTP) *overHTTP {
 		fmt.Fprintf(&temporary, "%s_temp_path %s;\n", kind, filepath.Join(dir, kind))
 	}
 	file := filepath.Join(dir, "nginx.conf")
-	must(t, os.WriteFile(file, []byte("daemon off;\nmaster_process off;\npid "+filepath.Join(dir, "pid")+";\nevents {}\nhttp {\naccess_log off;\n"+
+	must(t, os.WriteFile(file, []byte("daemon off;\nmaster_process off;\n"+
+		"pid "+filepath.Join(dir, "pid")+";\nevents {}\nhttp {\naccess_log off;\n"+
 		temporary.String()+config+"}\n"), 0o600))
 	cmd := exec.Command(nginx, "-e", "stderr", "-p", dir, "-c", file)
 	cmd.Stderr = logFile(t)

@@ -256,7 +256,7 @@ const variablesHelp = `
                                     auto for half of what memory holds (default auto)
   MCP_BRIDGE_SANDBOX_IDLE           time without a call until a sandbox ends (default 1800)
   MCP_BRIDGE_SANDBOX_MAX_AGE        the most that a sandbox lives (default 28800)
-  MCP_BRIDGE_HIBERNATE              directory that sandboxes are saved in before they end for want of
+  MCP_BRIDGE_HIBERNATE              directory that sandboxes are saved in before they end for lack of
                                     use; default: they aren't
   MCP_BRIDGE_UPSTREAM_START_TIMEOUT longest that a server may take to start (default 20)
   MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT  time without use until a server is ended; the next call starts it

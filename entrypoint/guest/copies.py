@@ -1,4 +1,4 @@
-"""The copies that the process of a sandbox makes of itself: which are of use, and why there is none."""
+"""The copies that the process of a sandbox makes of itself: which are of use, and why there isn't one."""
 
 from __future__ import annotations
 

@@ -321,7 +321,7 @@ class Sandbox:
         """Has the first of the copies take over that can, and returns its number, or 0.
 
         All other processes are ended before; the copies that aren't needed, after. Without a first
-        one there is none. What has taken over is asked for a copy in turn.
+        one there isn't one. What has taken over is asked for a copy in turn.
         """
         run, until = self._run, time.monotonic() + PATIENCE
         processes.kill(self._fresh)

@@ -187,7 +187,8 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("got %+v", d)
 		}
 	}
-	if !slices.ContainsFunc(b.Definitions(), func(d environments.Definition) bool { return d.Name == environments.Data }) {
+	if !slices.ContainsFunc(b.Definitions(),
+		func(d environments.Definition) bool { return d.Name == environments.Data }) {
 		t.Error("data is unknown")
 	}
 }

@@ -131,7 +131,7 @@ func (l *leases) renew(ctx context.Context, instance string, h *hold, young time
 	return nil
 }
 
-// write renews a lease that was written before, or makes it, whoever removed or changed it
+// write renews a lease that was written before, or makes it, no matter who removed or changed it
 // meanwhile.
 func (l *leases) write(ctx context.Context, instance string, was *coordinationv1.Lease,
 ) (*coordinationv1.Lease, error) {

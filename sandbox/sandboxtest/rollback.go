@@ -89,7 +89,8 @@ func Rollback(t *testing.T, d runtime.Driver, image string, rounds int) {
 func well(t *testing.T, k *sandbox.Kept, code, want string) {
 	t.Helper()
 	got, err := k.Run(t.Context(), sandbox.Request{Code: code, Timeout: time.Minute}, noHost{})
-	if err != nil || got.Status != sandbox.StatusOK || got.Stdout() != want || got.Kept.State != sandbox.StateKept {
+	if err != nil || got.Status != sandbox.StatusOK || got.Stdout() != want ||
+		got.Kept.State != sandbox.StateKept {
 		t.Fatalf("%s: got %q, %+v, %+v, %v, want %q", code, got.Stdout(), got, got.Kept, err, want)
 	}
 }

@@ -86,8 +86,8 @@ func (b *Bridge) addTools() {
 
 // sandboxInstructions are what a host tells its model of a bridge whose tools are those of
 // sandboxes.
-const sandboxInstructions = "Sandboxes are locked-down containers with Python and a shell, and without network. " +
-	"sandbox_create makes one and returns its id, which the other tools take. Files are in /workspace."
+const sandboxInstructions = "Sandboxes are locked-down containers with Python and a shell, and without " +
+	"network. sandbox_create makes one and returns its id, which the other tools take. Files are in /workspace."
 
 // instructions returns what a host tells its model of the whole bridge.
 func (b *Bridge) instructions() string {
