@@ -3,6 +3,8 @@ package packages
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 )
 
 // TestNamed: a sandbox has the environment that is named, and none is built for it but data.
@@ -72,6 +74,16 @@ func TestCreate(t *testing.T) {
 			}
 		})
 	}
+	c := chooser(t, newSource(), "", "")
+	changed := make(chan struct{})
+	go func() { // the race detector looks
+		defer close(changed)
+		c.SetPolicy(policy.Packages{})
+	}()
+	if _, err := c.Create(t.Context(), "web", []string{"flask"}, func() {}, func(string) {}); err == nil {
+		t.Error("made while the policy changes from one that doesn't allow it to another")
+	}
+	<-changed
 	if _, err := (*Chooser)(nil).Create(t.Context(), "x", nil, nil, nil); err == nil {
 		t.Error("one is made without environments")
 	}

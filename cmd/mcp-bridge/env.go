@@ -225,7 +225,8 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 		}
 		fmt.Fprintln(a.stdout, "wrote "+file)
 	}()
-	if err := p.driver.SaveImage(ctx, env.Image.ID, f); err != nil {
+	// By its name: what is loaded without one is no environment.
+	if err := p.driver.SaveImage(ctx, env.Image.Ref, f); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -233,8 +234,7 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 	}
 	layout, err := isLayout(f)
 	if err == nil && !layout {
-		a.say("this engine writes docker's own archive, not an OCI layout: docker load reads it; docker 25 and" +
-			" podman write both")
+		a.say("this engine writes docker's own archive, not an OCI layout: docker load and podman load read it")
 	}
 	return err
 }

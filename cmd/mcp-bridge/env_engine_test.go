@@ -158,10 +158,10 @@ func inert() map[string]string {
 }
 
 // TestEnvironmentOnEngine builds an environment on each engine: what a wheel has beside its
-// packages does nothing, the image's Python takes the bytecode, and a filled cache gives the same
-// layer without an index.
+// packages does nothing, the image's Python takes the bytecode, what was exported is an environment
+// once it is loaded, and a filled cache gives the same layer without an index.
 func TestEnvironmentOnEngine(t *testing.T) {
-	anyEngine(t)
+	engine := anyEngine(t)
 	s := newWheelhouse(t, inert())
 	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 packages")
 	first := s.state()
@@ -190,6 +190,17 @@ func TestEnvironmentOnEngine(t *testing.T) {
 		t.Errorf("after its removal it is %+v", got)
 	}
 	s.index.Close()
+	if out, err := exec.Command(engine, "load", "-i", file).CombinedOutput(); err != nil {
+		t.Fatalf("%s load: %v: %s", engine, err, out)
+	}
+	if got := s.state(); got.State != "built" || got.Layer != first.Layer {
+		t.Errorf("loaded is %+v; exported was %+v", got, first)
+	}
+	stdout, stderr, err = s.run("import sys\nsys.path.append('/opt/env')\nimport big\nprint(big.value)")
+	if err != nil || stdout != "42\n" {
+		t.Errorf("a container of what was loaded prints %q, %q, %v", stdout, stderr, err)
+	}
+	s.says("env", "remove", s.name)
 	s.says("env", "build", s.name)
 	if second := s.state(); second.Layer != first.Layer || second.Layer == "" {
 		t.Errorf("the layer is %s, then %s", first.Layer, second.Layer)
