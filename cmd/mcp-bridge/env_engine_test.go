@@ -163,7 +163,7 @@ func inert() map[string]string {
 func TestEnvironmentOnEngine(t *testing.T) {
 	engine := anyEngine(t)
 	s := newWheelhouse(t, inert())
-	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 packages")
+	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 packages", "1 of 2 sources without bytecode")
 	first := s.state()
 	if first.State != "built" || first.Packages["big"] != "1.0" ||
 		!strings.HasPrefix(first.Python, "CPython 3.") {

@@ -181,7 +181,7 @@ func (b *build) build(ctx context.Context) (Environment, error) {
 	if env.Distributions, err = wheels.WriteTar(spool, p.Interpreter, files); err != nil {
 		return Environment{}, err
 	}
-	if err := b.addBytecode(ctx, base.ID, p, spool); err != nil {
+	if env.Bytecode, err = b.addBytecode(ctx, base.ID, p, spool); err != nil {
 		return Environment{}, err
 	}
 	return b.install(ctx, env, spool)
@@ -217,10 +217,10 @@ func (b *build) spool() (f *os.File, remove func(), err error) {
 const endOfTar = 2 * 512
 
 // addBytecode adds the bytecode of all sources in the spool to it.
-func (b *build) addBytecode(ctx context.Context, image string, p python, spool *os.File) error {
+func (b *build) addBytecode(ctx context.Context, image string, p python, spool *os.File) (Bytecode, error) {
 	size, err := spool.Seek(-endOfTar, io.SeekEnd)
 	if err != nil {
-		return err
+		return Bytecode{}, err
 	}
 	w := tar.NewWriter(spool)
 	made := map[string]bool{} // directories
@@ -229,7 +229,7 @@ func (b *build) addBytecode(ctx context.Context, image string, p python, spool *
 		read += int64(n)
 		b.tell(unpacked+int((compiled-unpacked)*read/size), "compiling packages: %d%%", 100*read/size)
 	}))
-	err = b.compile(ctx, image, p, sources, func(source string, pyc []byte) error {
+	count, err := b.compile(ctx, image, p, sources, func(source string, pyc []byte) error {
 		name := p.bytecodeName(source)
 		if dir := path.Dir(name); !made[dir] {
 			made[dir] = true
@@ -245,7 +245,7 @@ func (b *build) addBytecode(ctx context.Context, image string, p python, spool *
 		_, err := w.Write(pyc)
 		return err
 	})
-	return errors.Join(err, w.Close())
+	return count, errors.Join(err, w.Close())
 }
 
 // counter is called with the size of each write to it.

@@ -43,6 +43,7 @@ type Environment struct {
 	Lock          string                // digest of the lock that it was built from
 	Layer         string                // digest of the layer: equal for equal locks and interpreters
 	Size          int64                 // bytes of the layer
+	Bytecode      Bytecode              // zero for an image of a bridge that didn't count
 	Built         time.Time
 
 	// Imports are the modules that NAME.toml wants imported ahead in guests that wait.

@@ -170,16 +170,31 @@ func (b *bench) define(t *testing.T, name, settings string, packages ...string) 
 	t.Helper()
 	lock := "lock-version = \"1.0\"\n"
 	for _, p := range packages {
-		content := wheel(p, member{p + ".py", "name = '" + p + "'\n"})
-		file := p + "-1.0-py3-none-any.whl"
-		b.wheels[file] = content
-		sum := sha256.Sum256(content)
-		lock += fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n[[packages.wheels]]\nurl = %q\n"+
-			"size = %d\n"+
-			"hashes = { sha256 = %q }\n", p, b.index.URL+"/"+file, len(content), hex.EncodeToString(sum[:]))
+		lock += b.locked(p, wheel(p, member{p + ".py", "name = '" + p + "'\n"}))
 	}
 	write(t, filepath.Join(b.cfg.Dir, name+".toml"), settings)
 	write(t, filepath.Join(b.cfg.Dir, "pylock."+name+".toml"), lock)
+}
+
+// defineSources is define with a wheel of these files.
+func (b *bench) defineSources(t *testing.T, name string, files map[string]string) {
+	t.Helper()
+	var members []member
+	for file, content := range files {
+		members = append(members, member{file, content})
+	}
+	write(t, filepath.Join(b.cfg.Dir, name+".toml"), "")
+	write(t, filepath.Join(b.cfg.Dir, "pylock."+name+".toml"),
+		"lock-version = \"1.0\"\n"+b.locked(name, wheel(name, members...)))
+}
+
+// locked puts a wheel on the index, and returns its entry in a lock.
+func (b *bench) locked(p string, content []byte) string {
+	file := p + "-1.0-py3-none-any.whl"
+	b.wheels[file] = content
+	sum := sha256.Sum256(content)
+	return fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n[[packages.wheels]]\nurl = %q\nsize = %d\n"+
+		"hashes = { sha256 = %q }\n", p, b.index.URL+"/"+file, len(content), hex.EncodeToString(sum[:]))
 }
 
 // build builds an environment, and fails the test where that fails.
@@ -264,7 +279,7 @@ func TestBuild(t *testing.T) {
 	got := listed[0]
 	if got.String() != "mine (one 1.0, two 1.0)" || got.Image != env.Image || got.Base != "local:base" ||
 		got.Limits.Memory != 1<<30 || !slices.Equal(got.Imports, []string{"one"}) || got.Lock != env.Lock ||
-		got.Layer != env.Layer || got.Size != env.Size || !got.Built.Equal(env.Built) || got.Outdated != "" ||
+		got.Layer != env.Layer || got.Bytecode != (environments.Bytecode{Sources: 2}) || got.Size != env.Size || !got.Built.Equal(env.Built) || got.Outdated != "" ||
 		got.Interpreter != env.Interpreter || !slices.Equal(got.Distributions[1].Imports, []string{"two"}) {
 		t.Errorf("listed is\n%+v, and built was\n%+v", got, env)
 	}
