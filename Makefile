@@ -114,8 +114,10 @@ servers: ## install more real servers, from npm, PyPI and Go, which the end-to-e
 image: build ## get the default image or make one like it
 	@scripts/as-user bin/mcp-bridge image ensure
 
-wheels: ## make the environment data from PyPI's wheels, twice; skipped where PyPI can't be reached
-	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" go test -count=1 -run 'TestData$$|TestUV$$' -v -tags "$(TAGS)" ./runtime/environments
+wheels: ## make the environment data from PyPI's wheels, twice, and lock others with uv; skipped where PyPI can't be reached
+	@test/uv
+	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" MCP_BRIDGE_TEST_UV="$(CURDIR)/.cache/uv/bin" \
+	  go test -count=1 -run 'TestData$$|^TestUV' -v -tags "$(TAGS)" ./runtime/environments
 
 guest: ## the guest's own tests in real containers; needs setup, build and image
 	@test/guest

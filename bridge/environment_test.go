@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -83,6 +84,7 @@ func (f *fakePackages) Forget() {
 
 func (*fakePackages) Add(context.Context, string, []string) error  { return errors.New("no uv") }
 func (*fakePackages) Locked(string) ([]wheels.Distribution, error) { return nil, nil }
+func (*fakePackages) Follow(string, time.Duration)                 {}
 func (*fakePackages) Used(string)                                  {}
 func (*fakePackages) Expected(string) bool                         { return false }
 

@@ -48,6 +48,8 @@ type Source interface {
 	// Locked returns the packages in the lock of an environment.
 	Locked(name string) ([]wheels.Distribution, error)
 	Forget()
+	// Follow replaces where packages come from, and how old a release must be.
+	Follow(index string, minAge time.Duration)
 	Used(name string)
 	// Expected reports whether the engine had the environment when it was last used on this machine,
 	// without asking it.
@@ -84,6 +86,7 @@ func (c *Chooser) SetPolicy(p policy.Packages) {
 	if c == nil {
 		return
 	}
+	c.cfg.Source.Follow(p.Index, p.MinAge)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cfg.Policy = p

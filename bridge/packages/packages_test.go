@@ -3,6 +3,7 @@ package packages
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +142,12 @@ func (s *source) Locked(name string) ([]wheels.Distribution, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known[name].Distributions, nil
+}
+
+func (s *source) Follow(index string, minAge time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.note(fmt.Sprintf("follow %s %v", index, minAge)) // it fails elsewhere
 }
 
 func (s *source) Forget()              {}

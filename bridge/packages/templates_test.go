@@ -84,6 +84,15 @@ func TestCreate(t *testing.T) {
 		t.Error("made while the policy changes from one that doesn't allow it to another")
 	}
 	<-changed
+	p, err := policy.Parse("policy.toml", []byte("[packages]\nindex = \"https://x.example/simple\"\nmin_age = \"3d\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSource()
+	chooser(t, s, "", "").SetPolicy(p.Packages())
+	if did := strings.Join(s.did, ", "); did != "follow https://x.example/simple 72h0m0s" {
+		t.Errorf("the source was told %q of a changed policy", did)
+	}
 	if _, err := (*Chooser)(nil).Create(t.Context(), "x", nil, nil, nil); err == nil {
 		t.Error("one is made without environments")
 	}

@@ -99,13 +99,30 @@ type Environments struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
+	index  string        // Config.Index, or what Follow was told later
+	minAge time.Duration // Config.MinAge, likewise
 	listed []Environment // what List returned last
 	at     time.Time     // when it did; zero for never
 }
 
 // New returns the environments of an engine, which it asks nothing yet.
 func New(cfg Config) *Environments {
-	return &Environments{cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}
+	return &Environments{cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), index: cfg.Index,
+		minAge: cfg.MinAge}
+}
+
+// Follow replaces Config.Index and Config.MinAge for what is locked and built from now on.
+func (e *Environments) Follow(index string, minAge time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.index, e.minAge = index, minAge
+}
+
+// rules returns the index and the age that count now.
+func (e *Environments) rules() (index string, minAge time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.index, e.minAge
 }
 
 // network is how packages are downloaded.
@@ -118,7 +135,8 @@ type network struct {
 // network returns how packages are downloaded: from the index of the settings, or else from that of
 // uv or pip, whose files it reads.
 func (e *Environments) network() network {
-	n := network{index: e.cfg.Index, toUV: e.cfg.Index, proxy: wheels.ProxyFrom(os.Getenv, os.ReadFile)}
+	index, _ := e.rules()
+	n := network{index: index, toUV: index, proxy: wheels.ProxyFrom(os.Getenv, os.ReadFile)}
 	if n.index == "" {
 		var ofUV bool
 		if n.index, ofUV = wheels.IndexFrom(os.Getenv, os.ReadFile); !ofUV {

@@ -192,9 +192,14 @@ func (b *bench) defineSources(t *testing.T, name string, files map[string]string
 func (b *bench) locked(p string, content []byte) string {
 	file := p + "-1.0-py3-none-any.whl"
 	b.wheels[file] = content
-	sum := sha256.Sum256(content)
 	return fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n[[packages.wheels]]\nurl = %q\nsize = %d\n"+
-		"hashes = { sha256 = %q }\n", p, b.index.URL+"/"+file, len(content), hex.EncodeToString(sum[:]))
+		"hashes = { sha256 = %q }\n", p, b.index.URL+"/"+file, len(content), sum(content))
+}
+
+// sum returns a digest as indexes and locks have it.
+func sum(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 // build builds an environment, and fails the test where that fails.
@@ -284,8 +289,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("listed is\n%+v, and built was\n%+v", got, env)
 	}
 	layer := b.engine.layers[env.Image.ID]
-	sum := sha256.Sum256(layer)
-	if env.Layer != "sha256:"+hex.EncodeToString(sum[:]) || env.Size != int64(len(layer)) {
+	if env.Layer != "sha256:"+sum(layer) || env.Size != int64(len(layer)) {
 		t.Errorf("the layer is said to have %d bytes and %s", env.Size, env.Layer)
 	}
 	_, files := unpack(t, layer)

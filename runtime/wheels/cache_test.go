@@ -407,3 +407,37 @@ func TestProxyFrom(t *testing.T) {
 		}
 	}
 }
+
+// TestUVSettings: of what uv's files say, only where packages come from is kept.
+func TestUVSettings(t *testing.T) {
+	const mine, machine, other = "/home/u/.config/uv/uv.toml", "/etc/uv/uv.toml", "/home/u/other.toml"
+	files := map[string]string{
+		mine: "no-build = false\nno-binary-package = [\"x\"]\n[[index]]\nname = \"co\"\nurl = \"https://co.example\"\n" +
+			"[pip]\nno-binary = [\":all:\"]\nextra-index-url = [\"https://more.example\"]\n",
+		machine: "native-tls = true\nextra-index-url = [\"https://overruled.example\"]\n",
+		other:   "index-strategy = \"unsafe-best-match\"\n",
+	}
+	read := func(file string) ([]byte, error) {
+		if text, has := files[file]; has {
+			return []byte(text), nil
+		}
+		return nil, fs.ErrNotExist
+	}
+	for named, want := range map[string]string{
+		"": "extra-index-url = ['https://more.example']\nnative-tls = true\n\n[[index]]\nname = 'co'\n" +
+			"url = 'https://co.example'\n",
+		other: "index-strategy = 'unsafe-best-match'\n",
+		"/no": "",
+	} {
+		env := map[string]string{"HOME": "/home/u", "UV_CONFIG_FILE": named}
+		got, err := UVSettings(func(name string) string { return env[name] }, read)
+		if err != nil || string(got) != want {
+			t.Errorf("with %q: got %q, %v; want %q", named, got, err, want)
+		}
+	}
+	files[mine] = "index = "
+	if _, err := UVSettings(func(name string) string { return map[string]string{"HOME": "/home/u"}[name] }, read); err == nil ||
+		!strings.Contains(err.Error(), mine) {
+		t.Errorf("got %v of a file that is no TOML", err)
+	}
+}
