@@ -26,13 +26,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-const (
-	// fresh is how long an answer about the configured environment is used without asking again.
-	fresh = time.Minute
-
-	// buildTimeout bounds how long one call waits for an environment to be built.
-	buildTimeout = 15 * time.Minute
-)
+// fresh is how long an answer about the configured environment is used without asking again.
+const fresh = time.Minute
 
 // Base is the name of having no environment.
 const Base = environments.Base
@@ -71,15 +66,23 @@ type Config struct {
 
 // Chooser chooses environments. It is safe for concurrent use. A nil *Chooser chooses none.
 type Chooser struct {
-	cfg Config
+	cfg    Config
+	ctx    context.Context // of builds: it ends with Close
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup // the builds
 
-	mu    sync.Mutex
-	usual *sandbox.Environment // of code that asks for nothing
-	asked time.Time            // when that was looked up; zero for never
+	mu     sync.Mutex
+	usual  *sandbox.Environment // of code that asks for nothing
+	asked  time.Time            // when that was looked up; zero for never
+	builds map[string]*underway // by name; maxBuilds at most
 }
 
-// New returns a Chooser. It asks nothing yet.
-func New(cfg Config) *Chooser { return &Chooser{cfg: cfg} }
+// New returns a Chooser. It asks nothing yet. Close ends what it builds.
+func New(cfg Config) *Chooser {
+	c := &Chooser{cfg: cfg, builds: map[string]*underway{}}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	return c
+}
 
 // SetPolicy replaces Config.Policy.
 func (c *Chooser) SetPolicy(p policy.Packages) {
@@ -332,23 +335,6 @@ func (c *Chooser) lock(ctx context.Context, name string, wanted []string, slow f
 	}
 	p("choosing versions of " + strings.Join(wanted, ", "))
 	return c.cfg.Source.Add(ctx, name, wanted)
-}
-
-func (c *Chooser) build(ctx context.Context, name string, slow func(),
-	p runtime.Progress) (environments.Environment, error) {
-	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
-	defer cancel()
-	slow()
-	if err := c.cfg.Ready(ctx, p); err != nil {
-		return environments.Environment{}, err
-	}
-	env, err := c.cfg.Source.Build(ctx, name, func(s environments.Step) {
-		p(fmt.Sprintf("building the environment %s (%d%%): %s", name, s.Percent, s.Text))
-	})
-	if err == nil {
-		c.Forget() // it may be the one of code that asks for none
-	}
-	return env, err
 }
 
 // refusal says that the policy doesn't let an environment be built for code.

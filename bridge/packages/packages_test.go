@@ -29,6 +29,8 @@ type source struct {
 	did   []string
 	fails error
 	older bool // what is built has numpy 2.4
+
+	building func(context.Context) error // blocks a build; nil for not at all
 }
 
 var python = wheels.Interpreter{Version: "3.13.1", Machine: "x86_64", Glibc: "2.36"}
@@ -112,11 +114,16 @@ func (s *source) ByName(_ context.Context, name string) (environments.Environmen
 	return environments.Environment{}, &environments.NotBuiltError{Name: name}
 }
 
-func (s *source) Build(_ context.Context, name string,
+func (s *source) Build(ctx context.Context, name string,
 	p environments.Progress) (environments.Environment, error) {
+	p(environments.Step{Text: "fetching packages", Percent: 20})
+	if s.building != nil {
+		if err := s.building(ctx); err != nil {
+			return environments.Environment{}, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p(environments.Step{Text: "fetching packages", Percent: 20})
 	env := s.known[name]
 	if s.older {
 		env = with(name, "numpy 2.4")
@@ -161,8 +168,14 @@ func chooser(t *testing.T, s *source, usual, rules string) *Chooser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Source: s, Default: usual, Policy: p.Packages(),
-		Ready: func(context.Context, runtime.Progress) error { return s.note("ready") }})
+	c := New(Config{Source: s, Default: usual, Policy: p.Packages(),
+		Ready: func(context.Context, runtime.Progress) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.note("ready")
+		}})
+	t.Cleanup(c.Close)
+	return c
 }
 
 // asking returns code with a block.

@@ -188,7 +188,8 @@ type MissingError struct {
 	Missing []string      // what the nearest of them lacks, as the block has it
 	Python  string        // what it asks of Python's version, where none that is built has that
 	Built   []Environment // all that are built
-	// Buildable are names of environments that aren't built, and whose locks have all of it.
+	// Buildable are names of environments that aren't built, and whose locks have all of it; the ones
+	// with the fewest packages first.
 	Buildable []string
 }
 

@@ -228,6 +228,7 @@ func TestFind(t *testing.T) {
 	b.define(t, "small", "", "one")
 	b.define(t, "large", "", "one", "two", "three")
 	b.define(t, "planned", "", "four", "one")
+	b.define(t, "also-planned", "", "four", "one", "two")
 	b.build(t, "small")
 	b.build(t, "large")
 	for _, tt := range []struct{ dependencies, want, err, hint string }{
@@ -254,7 +255,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	var unknown *environments.UnknownError
-	if _, err := b.ByName(t.Context(), "a;b"); !errors.As(err, &unknown) || len(unknown.Known) != 4 ||
+	if _, err := b.ByName(t.Context(), "a;b"); !errors.As(err, &unknown) || len(unknown.Known) != 5 ||
 		!strings.HasSuffix(unknown.Hint(), "env add 'a;b' PACKAGE…") {
 		t.Errorf("got %v", err)
 	}
