@@ -139,10 +139,20 @@ func (s *wheelhouse) run(code string) (stdout, stderr string, err error) {
 // clean fails the test if builds have left files.
 func (s *wheelhouse) clean() {
 	s.t.Helper()
-	left, err := filepath.Glob(filepath.Join(s.cache, "mcp-bridge", "environments", "l*"))
-	if must(s.t, err); len(left) > 0 {
+	if left := s.left(); len(left) > 0 {
 		s.t.Errorf("left are %q", left)
 	}
+}
+
+// left returns the files of builds, locks and downloads under way.
+func (s *wheelhouse) left() (all []string) {
+	s.t.Helper()
+	for _, pattern := range []string{"l*", "wheels/*.part"} {
+		left, err := filepath.Glob(filepath.Join(s.cache, "mcp-bridge", "environments", pattern))
+		must(s.t, err)
+		all = append(all, left...)
+	}
+	return all
 }
 
 // inert are files of a wheel that would do something if the wheel were installed.
@@ -324,8 +334,7 @@ func TestKilledBuild(t *testing.T) {
 			}
 			noneLeft(t, []int{cmd.Process.Pid}, before, mark)
 			within(t, "no file is left", func() bool {
-				left, _ := filepath.Glob(filepath.Join(s.cache, "mcp-bridge", "environments", "layer-*"))
-				return len(left) == 0
+				return len(s.left()) == 0
 			})
 			if got := s.state(); got.State == "built" { // the engine had all of it
 				if out, errs, err := s.run("import sys; sys.path.append('/opt/env'); import big.m299; " +

@@ -194,7 +194,7 @@ const maxWheels = 2 << 30
 func (b *build) fetch(ctx context.Context, chosen []wheels.Chosen) ([]*wheels.File, error) {
 	net := b.network()
 	cache := &wheels.Cache{Dir: filepath.Join(b.cfg.CacheDir, "wheels"), Client: net.client,
-		Index: net.index, Limit: maxWheels, Progress: func(done, total int64) {
+		Index: net.index, Limit: maxWheels, File: b.cfg.File, Progress: func(done, total int64) {
 			b.tell(int(fetched*min(done, total)/max(total, 1)), "fetching packages: %s of %s",
 				units.HumanSize(float64(done)), units.HumanSize(float64(max(done, total))))
 		}}
@@ -206,11 +206,16 @@ func (b *build) spool() (f *os.File, remove func(), err error) {
 	if f, err = os.CreateTemp(b.cfg.CacheDir, spools); err != nil {
 		return nil, nil, err
 	}
-	forget := func() {}
-	if b.cfg.File != nil {
-		forget = b.cfg.File(f.Name())
-	}
+	forget := b.guard(f.Name())
 	return f, func() { _ = errors.Join(f.Close(), os.Remove(f.Name())); forget() }, nil
+}
+
+// guard has a file or directory removed when this process is killed.
+func (e *Environments) guard(path string) (forget func()) {
+	if e.cfg.File == nil {
+		return func() {}
+	}
+	return e.cfg.File(path)
 }
 
 // endOfTar is the size of a tar's end, which the entries of the bytecode overwrite.

@@ -89,7 +89,7 @@ type Config struct {
 	Index  string                            // as in wheels.Cache; empty for that of uv and pip
 	Limit  int64                             // bytes of all environments together; 0 for no bound
 	MinAge time.Duration                     // of releases that are locked; 0 for a week
-	File   func(path string) (forget func()) // told of a file that must not outlive us; may be nil
+	File   func(path string) (forget func()) // told of what must not outlive us; may be nil
 	Log    *slog.Logger                      // nil means silence
 }
 

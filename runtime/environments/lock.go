@@ -187,6 +187,7 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) er
 	if err != nil {
 		return e.full(err)
 	}
+	defer e.guard(dir)()
 	defer func() { _ = os.RemoveAll(dir) }() // what is left goes with the next turn
 	text, err := e.compileLock(ctx, program, dir, wanted, p.Interpreter)
 	if err != nil {
