@@ -29,6 +29,9 @@ import (
 // fresh is how long an answer about the configured environment is used without asking again.
 const fresh = time.Minute
 
+// maxTold is how long a name is that a model is told: then it takes 8 tokens at the most.
+const maxTold = 6
+
 // Base is the name of having no environment.
 const Base = environments.Base
 
@@ -168,8 +171,10 @@ func (c *Chooser) About() string {
 		return "stdlib, PEP 723 packages"
 	case name == environments.Data:
 		return "numpy, pandas, matplotlib and more"
+	case len(name) > maxTold:
+		return "other packages"
 	}
-	return "the packages of " + name
+	return "packages of " + name
 }
 
 // fallback returns the environment of code that asks for none.
