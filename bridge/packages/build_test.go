@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
 )
 
-// TestBuildOutlivesItsCall: a call that is given up doesn't end the build that it began. Others wait
-// for the same build, hear how far it is, and have what it makes.
+// TestBuildOutlivesItsCall: a call that is given up doesn't end the build that it began. Others
+// wait for the same build, hear how far it is, and have what it makes.
 func TestBuildOutlivesItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, done := newSource(), make(chan struct{})

@@ -84,7 +84,8 @@ func TestCreate(t *testing.T) {
 		t.Error("made while the policy changes from one that doesn't allow it to another")
 	}
 	<-changed
-	p, err := policy.Parse("policy.toml", []byte("[packages]\nindex = \"https://x.example/simple\"\nmin_age = \"3d\"\n"))
+	p, err := policy.Parse("policy.toml",
+		[]byte("[packages]\nindex = \"https://x.example/simple\"\nmin_age = \"3d\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,9 @@ import (
 )
 
 // TestDataOnEngine has the real data built for a call, from a cache that test/guest has filled and
-// without a network. The client hears how far it is, and the code has all of its time. Then a table,
-// a plot and a picture come through the bridge, also when pyplot was imported before the run.
+// without a network. The client hears how far it is, and the code has all of its time. Then a
+// table, a plot and a picture come through the bridge, also when pyplot was imported before the
+// run.
 func TestDataOnEngine(t *testing.T) {
 	needEngine(t)
 	if os.Getenv("MCP_BRIDGE_TEST_DATA") == "" {

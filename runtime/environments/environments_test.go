@@ -284,7 +284,8 @@ func TestBuild(t *testing.T) {
 	got := listed[0]
 	if got.String() != "mine (one 1.0, two 1.0)" || got.Image != env.Image || got.Base != "local:base" ||
 		got.Limits.Memory != 1<<30 || !slices.Equal(got.Imports, []string{"one"}) || got.Lock != env.Lock ||
-		got.Layer != env.Layer || got.Bytecode != (environments.Bytecode{Sources: 2}) || got.Size != env.Size || !got.Built.Equal(env.Built) || got.Outdated != "" ||
+		got.Layer != env.Layer || got.Bytecode != (environments.Bytecode{Sources: 2}) ||
+		got.Size != env.Size || !got.Built.Equal(env.Built) || got.Outdated != "" ||
 		got.Interpreter != env.Interpreter || !slices.Equal(got.Distributions[1].Imports, []string{"two"}) {
 		t.Errorf("listed is\n%+v, and built was\n%+v", got, env)
 	}

@@ -85,12 +85,13 @@ func TestCompilerLacksMemory(t *testing.T) {
 		fmt.Fprintf(&source, "%d,", i*7919%1_000_003)
 	}
 	b.defineSources(t, "large", map[string]string{"one.py": "x = [" + source.String() + "]\n"})
-	if _, err := b.Build(t.Context(), "large", nil); err == nil || !strings.Contains(err.Error(), "MemoryError") {
+	_, err := b.Build(t.Context(), "large", nil)
+	if err == nil || !strings.Contains(err.Error(), "MemoryError") {
 		t.Errorf("got %v", err)
 	}
 	b.clean(t)
-	b.defineSources(t, "deep", map[string]string{"one.py": "x = 1\n", "two.py": "x = " + strings.Repeat("-", 99999) + "1\n",
-		"three.py": "def (:\n"})
+	b.defineSources(t, "deep", map[string]string{"one.py": "x = 1\n",
+		"two.py": "x = " + strings.Repeat("-", 99999) + "1\n", "three.py": "def (:\n"})
 	if env := b.build(t, "deep"); env.Bytecode != (environments.Bytecode{Sources: 3, Without: 2}) {
 		t.Errorf("of the sources %+v were counted", env.Bytecode)
 	}

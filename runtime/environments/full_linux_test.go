@@ -50,8 +50,8 @@ func TestFullDisk(t *testing.T) {
 			b.defineSources(t, "large", map[string]string{"large.py": "x = 1\n", "large.bin": string(noise)})
 			_, err := b.Build(t.Context(), "large", nil)
 			var hinted interface{ Hint() string }
-			if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), tt.want) || !errors.As(err, &hinted) ||
-				!strings.HasPrefix(hinted.Hint(), "free some space") {
+			if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), tt.want) ||
+				!errors.As(err, &hinted) || !strings.HasPrefix(hinted.Hint(), "free some space") {
 				t.Errorf("got %v", err)
 			}
 			b.clean(t)

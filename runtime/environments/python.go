@@ -145,7 +145,8 @@ func (e *Environments) compile(ctx context.Context, image string, p python, r io
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		count, err = takeBytecode(bufio.NewReaderSize(written, 64<<10), p, sources, func(s source, pyc []byte) error {
+		answers := bufio.NewReaderSize(written, 64<<10)
+		count, err = takeBytecode(answers, p, sources, func(s source, pyc []byte) error {
 			last = s.name
 			return add(s.name, pyc)
 		})

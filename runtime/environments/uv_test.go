@@ -185,12 +185,14 @@ func TestListOfPackages(t *testing.T) {
 	b.define(t, "mine", "", "one")
 	list, lock := filepath.Join(b.cfg.Dir, "mine.in"), filepath.Join(b.cfg.Dir, "pylock.mine.toml")
 	standIn(t, "cp '"+lock+"' $out; echo \"$list\" >'"+b.cfg.Dir+"/said'\n")
-	for _, line := range []string{"--no-binary one", "--no-binary=:all:", "-r other.in", "-c other.in", "-e .", "./one",
-		"one --no-binary one", "one==1 --config-settings=x=y", "one @ file:///tmp/one", "one \\", "https://x/one.zip"} {
+	for _, line := range []string{"--no-binary one", "--no-binary=:all:", "-r other.in", "-c other.in", "-e .",
+		"./one", "one --no-binary one", "one==1 --config-settings=x=y", "one @ file:///tmp/one", "one \\",
+		"https://x/one.zip"} {
 		write(t, list, "two\n"+line+"\n")
 		err := b.Lock(t.Context(), "mine")
 		var known *environments.Error
-		if !errors.As(err, &known) || !strings.Contains(err.Error(), "mine.in") || !strings.Contains(known.Next, "pandas>=2") {
+		if !errors.As(err, &known) || !strings.Contains(err.Error(), "mine.in") ||
+			!strings.Contains(known.Next, "pandas>=2") {
 			t.Errorf("%s: got %v", line, err)
 		}
 	}

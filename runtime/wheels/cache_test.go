@@ -412,8 +412,8 @@ func TestProxyFrom(t *testing.T) {
 func TestUVSettings(t *testing.T) {
 	const mine, machine, other = "/home/u/.config/uv/uv.toml", "/etc/uv/uv.toml", "/home/u/other.toml"
 	files := map[string]string{
-		mine: "no-build = false\nno-binary-package = [\"x\"]\n[[index]]\nname = \"co\"\nurl = \"https://co.example\"\n" +
-			"[pip]\nno-binary = [\":all:\"]\nextra-index-url = [\"https://more.example\"]\n",
+		mine: "no-build = false\nno-binary-package = [\"x\"]\n[[index]]\nname = \"co\"\n" +
+			"url = \"https://co.example\"\n[pip]\nno-binary = [\":all:\"]\nextra-index-url = [\"https://more.example\"]\n",
 		machine: "native-tls = true\nextra-index-url = [\"https://overruled.example\"]\n",
 		other:   "index-strategy = \"unsafe-best-match\"\n",
 	}
@@ -436,8 +436,8 @@ func TestUVSettings(t *testing.T) {
 		}
 	}
 	files[mine] = "index = "
-	if _, err := UVSettings(func(name string) string { return map[string]string{"HOME": "/home/u"}[name] }, read); err == nil ||
-		!strings.Contains(err.Error(), mine) {
+	home := func(name string) string { return map[string]string{"HOME": "/home/u"}[name] }
+	if _, err := UVSettings(home, read); err == nil || !strings.Contains(err.Error(), mine) {
 		t.Errorf("got %v of a file that is no TOML", err)
 	}
 }

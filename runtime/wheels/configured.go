@@ -56,8 +56,8 @@ func uvFiles(getenv func(string) string) []string {
 }
 
 // uvKeys are the settings of uv that say where packages come from, and how that is reached.
-var uvKeys = []string{"index", "index-url", "extra-index-url", "index-strategy", "keyring-provider", "native-tls",
-	"system-certs", "allow-insecure-host", "http-proxy", "https-proxy", "no-proxy"}
+var uvKeys = []string{"index", "index-url", "extra-index-url", "index-strategy", "keyring-provider",
+	"native-tls", "system-certs", "allow-insecure-host", "http-proxy", "https-proxy", "no-proxy"}
 
 // UVSettings returns a uv.toml that has what uv's own files say of indexes and proxies, and nothing
 // else: other settings, such as no-binary, have uv build packages. getenv and read are as of
