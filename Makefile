@@ -116,15 +116,18 @@ servers: ## install more real servers, from npm, PyPI and Go, which the end-to-e
 image: build ## get the default image or make one like it
 	@scripts/as-user bin/mcp-bridge image ensure
 
-wheels: ## make the environment data from PyPI's wheels, twice; skipped where PyPI can't be reached
-	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" go test -count=1 -run 'TestData$$|TestUV$$' -v -tags "$(TAGS)" ./runtime/environments
-
-guest: ## the guest's own tests in real containers; needs setup, build and image
-	@test/guest
+wheels: ## make the environment data from PyPI's wheels, twice, and lock others with uv; skipped where PyPI can't be reached
+	@test/uv
+	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" MCP_BRIDGE_TEST_UV="$(CURDIR)/.cache/uv/bin" \
+	  go test -count=1 -run 'TestData$$|^TestUV' -v -tags "$(TAGS)" ./runtime/environments
 
 # Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
 OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_BUILT="$(CURDIR)/bin/mcp-bridge" MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
 	go test -race -count=1 -p 1 -timeout 45m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
+
+guest: ## the guest's own tests in real containers, and data through the bridge; needs setup, build and image
+	@test/guest
+	MCP_BRIDGE_TEST_DATA=1 $(OVER_PODMAN) -run '^TestDataOnEngine$$' -v ./cmd/mcp-bridge
 
 engine: ## the main job over real rootless podman; needs setup, build, image, npm and servers
 	$(OVER_PODMAN) -short ./runtime/podman ./cmd/...

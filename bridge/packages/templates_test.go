@@ -3,6 +3,8 @@ package packages
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 )
 
 // TestNamed: a sandbox has the environment that is named, and none is built for it but data.
@@ -75,6 +77,26 @@ func TestCreate(t *testing.T) {
 				t.Errorf("did %s, want %s", did, tc.did)
 			}
 		})
+	}
+	c := chooser(t, newSource(), "", "")
+	changed := make(chan struct{})
+	go func() { // the race detector looks
+		defer close(changed)
+		c.SetPolicy(policy.Packages{})
+	}()
+	if _, err := c.Create(t.Context(), "web", []string{"flask"}, func() {}, func(string) {}); err == nil {
+		t.Error("made while the policy changes from one that doesn't allow it to another")
+	}
+	<-changed
+	p, err := policy.Parse("policy.toml",
+		[]byte("[packages]\nindex = \"https://x.example/simple\"\nmin_age = \"3d\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSource()
+	chooser(t, s, "", "").SetPolicy(p.Packages())
+	if did := strings.Join(s.did, ", "); did != "follow https://x.example/simple 72h0m0s" {
+		t.Errorf("the source was told %q of a changed policy", did)
 	}
 	if _, err := (*Chooser)(nil).Create(t.Context(), "x", nil, nil, nil); err == nil {
 		t.Error("one is made without environments")

@@ -334,6 +334,7 @@ func (p *parts) close() error {
 	if p.pool != nil {
 		work.Go(func() { servers = p.pool.Close() })
 	}
+	work.Go(p.chooser.Close)
 	work.Go(func() { closeTelemetry(p.telemetry, p.log) })
 	work.Wait()
 	if p.driver != nil {
