@@ -8,6 +8,7 @@ import json
 import os
 import re
 import struct
+import sys
 import unittest
 
 from guest_tests.host import HERE, Ran, run
@@ -38,6 +39,8 @@ def sandbox() -> Sandbox:
 
 real = unittest.skipUnless(PACKAGES or (PYTHON.parent.parent / "installed").exists(), MISSING)
 here = unittest.skipIf(os.environ.get("GUEST_UNDER") and not PACKAGES, "the image has no such libraries")
+OWN = PYTHON.parent.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+once = unittest.skipUnless(PACKAGES or OWN.exists(), "the tests of another Python have the same libraries do it")
 
 
 @real
@@ -215,6 +218,7 @@ def locked() -> set[str]:
 
 @real
 @here
+@once
 class RolledBack(unittest.TestCase):
     """The same libraries after a call that was taken back. Each call has PATIENCE: nothing hangs."""
 
@@ -257,6 +261,7 @@ def has(name: str) -> bool:
 
 @unittest.skipUnless(has("polars") and has("pyarrow"), MISSING)
 @here
+@once
 class NotOfData(unittest.TestCase):
     """Libraries with threads of their own that code may have from PyPI."""
 
@@ -279,7 +284,8 @@ class NotOfData(unittest.TestCase):
         use = (
             "import pyarrow as pa, pyarrow.compute as pc\n"
             "t = pa.concat_tables([pa.table({'k': range(50_000), 'v': range(50_000)})] * 8)\n"
-            "print(t.group_by('k').aggregate([('v', 'sum')]).num_rows, t.sort_by('v')[0][9], pc.sum(t['v']))\n"
+            "g = t.group_by('k').aggregate([('v', 'sum')])\n"
+            "print(g.num_rows, t.sort_by('v')[0][9], pc.sum(t['v']))\n"
         )
         with sandbox() as box:
             before = box.call(use + "x = [1]; y = 1")
