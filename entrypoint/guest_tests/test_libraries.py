@@ -40,7 +40,7 @@ def sandbox() -> Sandbox:
 real = unittest.skipUnless(PACKAGES or (PYTHON.parent.parent / "installed").exists(), MISSING)
 here = unittest.skipIf(os.environ.get("GUEST_UNDER") and not PACKAGES, "the image has no such libraries")
 OWN = PYTHON.parent.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
-once = unittest.skipUnless(PACKAGES or OWN.exists(), "the tests of another Python have the same libraries do it")
+once = unittest.skipUnless(PACKAGES or OWN.exists(), "another Python has the same libraries do it")
 
 
 @real
