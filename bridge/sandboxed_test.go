@@ -293,3 +293,25 @@ func TestEachCallIsJudged(t *testing.T) {
 		t.Errorf("recorded runs by sandbox: %v", runs)
 	}
 }
+
+// TestConsentOfEachCall: a consent "for this run" is the call's. The next call of the same sandbox
+// asks again.
+func TestConsentOfEachCall(t *testing.T) {
+	b, _ := keeping(t, func(c *Config) {
+		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")
+	})
+	p := connect(t, b)
+	p.introduce(`{"elicitation":{}}`)
+	id := p.begin()
+	for i := range 2 {
+		p.run(100+i, in(id, "tool tool"), "")
+		q := p.next()
+		if q.Method != "elicitation/create" {
+			t.Fatalf("call %d asks nothing: %+v", i, q)
+		}
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, answer("run"))
+		if got := p.next().tool(t).Content[0].Text; strings.Count(got, "github.me{") != 2 {
+			t.Errorf("call %d, allowed for the run: %s", i, got)
+		}
+	}
+}
