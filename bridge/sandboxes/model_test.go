@@ -9,8 +9,9 @@ import (
 
 // model is a Registry without timers or guests: what is due is found out by looking.
 type model struct {
-	most  int
-	boxes []*modelBox // in the order in which they were begun, the ended ones too
+	most   int
+	boxes  []*modelBox          // in the order in which they were begun, the ended ones too
+	shared map[string]*modelBox // by session, the ended ones too
 }
 
 type modelBox struct {
