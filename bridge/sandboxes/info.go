@@ -195,11 +195,14 @@ func (r *Registry) change(owner, id string, do func(*record) error) (Info, error
 func (r *Registry) End(owner, id, reason string) bool {
 	_ = r.settled(context.Background(), id) // saveTimeout bounds it
 	defer r.mu.Unlock()
-	b, err := r.find(owner, id)
-	if err != nil {
-		return r.Hibernates() && r.cfg.Hibernation.Store.Remove(owner, id)
+	if b, err := r.find(owner, id); err == nil {
+		b.end(reason, removed)
+		return true
 	}
-	b.end(reason, removed)
+	if !r.Hibernates() || !r.cfg.Hibernation.Store.Remove(owner, id) {
+		return false
+	}
+	r.bury(&record{id: id, owner: owner}, reason)
 	return true
 }
 
