@@ -22,7 +22,8 @@ link = next(one for one in gc.get_objects() if type(one) is Link)
 if not os.fork():
     while not os.path.exists(%[1]q + '/go'):
         time.sleep(0.001)
-    call = {'type': 'tool_call', 'callId': '77', 'providerName': 'shop', 'safeToolName': 'echo', 'input': {'text': 'later'}}
+    call = {'type': 'tool_call', 'callId': '77', 'providerName': 'shop', 'safeToolName': 'echo',
+            'input': {'text': 'later'}}
     os.write(link.fd, json.dumps(call, separators=(',', ':')).encode() + b'\n')
     open(%[1]q + '/called', 'w').close()
     os._exit(0)
@@ -43,7 +44,8 @@ func TestKeptCallsNoToolBetween(t *testing.T) {
 	defer k.Close() //nolint:errcheck // it has none to give
 	run := func(code string) sandbox.Result {
 		t.Helper()
-		r, err := k.Run(t.Context(), sandbox.Request{Code: code, Timeout: 20 * time.Second, Providers: shop("echo")}, host)
+		request := sandbox.Request{Code: code, Timeout: 20 * time.Second, Providers: shop("echo")}
+		r, err := k.Run(t.Context(), request, host)
 		if err != nil || r.Status != sandbox.StatusOK {
 			t.Fatalf("%s: %+v, %v", code, r, err)
 		}
