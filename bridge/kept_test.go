@@ -67,8 +67,10 @@ func (g *counting) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (
 		g.dies("it ran out of memory")
 		return res, nil
 	case strings.Contains(r.Code, "tool"):
-		result, err := h.Call(ctx, sandbox.Call{Run: r.ID, ID: "1", Provider: "github", Tool: "me"})
-		res.Output[0].Text = fmt.Sprintf("%s %v", result, err)
+		for range strings.Count(r.Code, "tool") {
+			result, err := h.Call(ctx, sandbox.Call{Run: r.ID, ID: "1", Provider: "github", Tool: "me"})
+			res.Output[0].Text += fmt.Sprintf("%s %v", result, err)
+		}
 		return res, nil
 	}
 	g.n++

@@ -121,9 +121,9 @@ func TestSandboxErrors(t *testing.T) {
 	p, other := connect(t, b), connect(t, b)
 	mine, theirs := p.begin(), other.begin()
 	p.begin()
-	unknown := `you have no sandbox "ID": none outlives the bridge, nor, over stdio, the connection that it ` +
-		`was begun ` +
-		`on. Nothing was run. Pass sandbox "new" and define again what you need; your live sandboxes: `
+	unknown := `you have no sandbox "ID": none outlives the bridge, which was started WHEN, nor, over stdio, the ` +
+		`connection that it was begun on. Nothing was run. Pass sandbox "new" and define again what you need; ` +
+		`your live sandboxes: `
 	for _, tc := range []struct{ args, want string }{
 		{in(theirs, "count"), strings.ReplaceAll(unknown, "ID", theirs)},
 		{in("zzzz", "count"), strings.ReplaceAll(unknown, "ID", "zzzz")},
@@ -133,7 +133,7 @@ func TestSandboxErrors(t *testing.T) {
 		{`{"code":"","sandbox":"new"}`, `argument "code" is empty`},
 	} {
 		r := p.call(tc.args)
-		got := r.Content[0].Text
+		got := regexp.MustCompile(`started (just now|\d+ s ago),`).ReplaceAllString(r.Content[0].Text, "started WHEN,")
 		if !r.IsError || !strings.Contains(got, tc.want) || strings.Contains(tc.want, "live") &&
 			!strings.Contains(got, mine+" (call 1, just now)") {
 			t.Errorf("%s: got %s\nwant %s", tc.args, got, tc.want)
@@ -298,5 +298,27 @@ func TestEachCallIsJudged(t *testing.T) {
 	}
 	if len(runs) != 1 || runs[id] != 3 {
 		t.Errorf("recorded runs by sandbox: %v", runs)
+	}
+}
+
+// TestConsentOfEachCall: a consent "for this run" is the call's. The next call of the same sandbox
+// asks again.
+func TestConsentOfEachCall(t *testing.T) {
+	b, _ := keeping(t, func(c *Config) {
+		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")
+	})
+	p := connect(t, b)
+	p.introduce(`{"elicitation":{}}`)
+	id := p.begin()
+	for i := range 2 {
+		p.run(100+i, in(id, "tool tool"), "")
+		q := p.next()
+		if q.Method != "elicitation/create" {
+			t.Fatalf("call %d asks nothing: %+v", i, q)
+		}
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, answer("run"))
+		if got := p.next().tool(t).Content[0].Text; strings.Count(got, "github.me{") != 2 {
+			t.Errorf("call %d, allowed for the run: %s", i, got)
+		}
 	}
 }

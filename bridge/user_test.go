@@ -73,12 +73,20 @@ func TestUser(t *testing.T) {
 			t.Errorf("%v, %s", err, raw)
 		}
 	}
+	raw, err = call(UserCall, UserTool{Tool: "run_python", Sandbox: id, Arguments: json.RawMessage(`{"code":"count"}`)})
+	if err != nil || !strings.Contains(string(raw), `"stdout":"2\n"`) {
+		t.Errorf("%v, %s", err, raw)
+	}
+	raw, err = call(UserCall, UserTool{Tool: "run_python", Sandbox: id, Arguments: json.RawMessage(`{"code":"tool"}`)})
+	if err != nil || !strings.Contains(string(raw), "github") || strings.Contains(string(raw), "github.me{") {
+		t.Errorf("the user's code has called a tool: %v, %s", err, raw)
+	}
 	for _, tc := range []struct {
 		method, want string
 		params       any
 	}{
 		{UserCall, `there is no sandbox "none"`, UserTool{Tool: "sandbox_exec", Sandbox: "none"}},
-		{UserCall, "there is no such tool", UserTool{Tool: "run_python", Sandbox: id}},
+		{UserCall, "there is no such tool", UserTool{Tool: "read_output", Sandbox: id}},
 		{UserCall, "there is no such tool", "x"},
 		{"tools/list", "there is no such method", nil},
 	} {
@@ -94,14 +102,14 @@ func TestUser(t *testing.T) {
 		"has ended: the user has ended it by mcp-bridge sandbox kill") {
 		t.Errorf("after its end by the user: %s", r.Content[0].Text)
 	}
-	recorded := 0
+	recorded := map[string]int{}
 	for _, r := range readRecords(t, path) {
-		if r.Kind == "sandbox" && r.Client == "mcp-bridge sandbox" {
-			recorded++
+		if r.Client == "mcp-bridge sandbox" && (r.Kind == "sandbox" || r.Sandbox == id) {
+			recorded[r.Kind]++
 		}
 	}
-	if recorded != 3 {
-		t.Errorf("%d calls of the user are recorded, want 3", recorded)
+	if recorded["sandbox"] != 3 || recorded["run"] != 2 {
+		t.Errorf("of the user are recorded: %v", recorded)
 	}
 }
 

@@ -163,50 +163,6 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestKilledWhileSaving: when a bridge is killed before it has put a file into its place, the older
-// one counts, and what it has written is removed by the next bridge, but not while it is alive.
-func TestKilledWhileSaving(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	save(t, s, "me", "abcd", "older")
-	killed := errors.New("killed")
-	s.replace = func(path, pattern string, write func(io.Writer) error) error {
-		f, err := os.CreateTemp(filepath.Dir(path), pattern)
-		if err == nil {
-			err = errors.Join(write(f), f.Sync(), f.Close())
-		}
-		return errors.Join(err, killed)
-	}
-	c, err := s.Claim("me", "abcd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = c.Save(about("me", "abcd"),
-		func(w io.Writer) error { _, err := io.WriteString(w, "newer"); return err })
-	if !errors.Is(err, killed) || !strings.Contains(files(t, dir), ".new-") {
-		t.Fatalf("%v; there is %s", err, files(t, dir))
-	}
-	next := open(t, dir)
-	if !strings.Contains(files(t, dir), ".new-") {
-		t.Error("what a bridge is writing was removed")
-	}
-	if _, err := next.Claim("me", "abcd"); !errors.Is(err, ErrInUse) {
-		t.Errorf("while another bridge has it: %v", err)
-	}
-	c.release() // as the system does when a process ends
-	next = open(t, dir)
-	if text, err := read(next, "me", "abcd"); text != "older" || err != nil {
-		t.Errorf("got %q, %v", text, err)
-	}
-	if left := files(t, dir); strings.Contains(left, ".new-") {
-		t.Errorf("left: %s", left)
-	}
-	again, err := next.Claim("me", "abcd")
-	if err != nil || !again.Lost {
-		t.Errorf("nothing says that the later life was lost: %+v, %v", again, err)
-	}
-}
-
 // TestKilledOnceSaved: a bridge that is killed when it has saved a sandbox, before it has removed
 // the lock, has lost nothing, and neither has one that had never woken it.
 func TestKilledOnceSaved(t *testing.T) {

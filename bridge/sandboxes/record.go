@@ -112,11 +112,11 @@ func (b *record) due() (at time.Time, reason string, f fate) {
 	s := b.settings
 	switch {
 	case !b.paused:
-		sooner(b.used.Add(cfg.Idle), "it was not used for "+age(cfg.Idle), saved)
-		if s.Timeout > 0 {
+		if s.Timeout > 0 { // before the other: what was saved with no time left would end as it wakes
 			sooner(b.since.Add(s.Timeout-b.active), "it was active for "+age(s.Timeout)+", its timeout_seconds",
 				removed)
 		}
+		sooner(b.used.Add(cfg.Idle), "it was not used for "+age(cfg.Idle), saved)
 	case s.AutoDelete > 0:
 		sooner(b.since.Add(s.AutoDelete), "it was paused for "+age(s.AutoDelete)+", its auto_delete_seconds",
 			removed)

@@ -67,7 +67,8 @@ type Config struct {
 
 // Registry holds the sandboxes. It is safe for concurrent use.
 type Registry struct {
-	cfg Config
+	cfg   Config
+	began time.Time
 
 	mu       sync.Mutex
 	closed   bool
@@ -96,7 +97,7 @@ type tombstone struct {
 
 // New returns an empty Registry.
 func New(cfg Config) *Registry {
-	r := &Registry{cfg: cfg, ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
+	r := &Registry{cfg: cfg, began: time.Now(), ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
 		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{},
 		leaving: map[string]int{}, left: make(chan struct{})}
 	r.saving, r.stop = context.WithCancel(context.Background())
@@ -185,7 +186,7 @@ func (r *Registry) find(owner, id string) (*record, error) {
 	if b := r.live[id]; b != nil && b.owner == owner {
 		return b, nil
 	}
-	gone := &GoneError{ID: id, Live: r.list(owner), saves: r.cfg.Hibernation != nil}
+	gone := &GoneError{ID: id, Live: r.list(owner), saves: r.Hibernates(), runs: time.Since(r.began)}
 	if t, ok := r.tombs[id]; ok && t.owner == owner && time.Since(t.at) < tombstoneAge {
 		gone.Reason = t.reason
 	}

@@ -62,7 +62,7 @@ func sandboxCmd(a *app) *cobra.Command {
 		Use: "kill ID", Short: "End a sandbox, or remove a saved one, with its files", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxKill(cmd.Context(), args[0]) },
 	}
-	cmd.AddCommand(list, shell, copyFile, kill)
+	cmd.AddCommand(list, shell, sandboxPythonCmd(a), copyFile, kill)
 	return cmd
 }
 
@@ -303,16 +303,10 @@ func changed(ctx context.Context, call sandboxCall, dir, line string) (to string
 	return strings.TrimSuffix(r.Stdout, "\n"), nil
 }
 
-// errCtrlC ends a command in a sandbox, and not the shell.
-var errCtrlC = errors.New("the command was interrupted")
-
 // shellLine runs a command, whose output comes meanwhile, and returns its code. SIGINT ends it.
 func (a *app) shellLine(ctx context.Context, call sandboxCall, dir, line string) (code int, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	end := func() { cancel(errCtrlC) }
-	a.interrupts.Store(&end)
-	defer a.interrupts.Store(nil)
+	ctx, done := a.untilCtrlC(ctx)
+	defer done()
 	var r struct {
 		Code    int    `json:"exit_code"`
 		Message string `json:"message"`

@@ -318,6 +318,18 @@ func TestSandboxCommands(t *testing.T) {
 			t.Errorf("%q: printed %q, and ended with %d", lines, out, code)
 		}
 	}
+	c.python("rows = [1, 2, 3]", map[string]any{"sandbox": id})
+	statements := "len(rows)\nfor r in rows[:2]:\n    print(r)\n\nrows.clear(); import os; os._exit(3)\nsum(rows)\n1 / 0\n"
+	if out, log, code := does(statements, "python", id); out != "3\n1\n2\n6\n" || code != 1 ||
+		!strings.Contains(log, "variables are as before this statement") || !strings.Contains(log, "ZeroDivisionError") {
+		t.Errorf("python printed %q and %q, and ended with %d", out, log, code)
+	}
+	if out, _, code := does("rows.append(4)\nexit()\nno", "python", id); out != "" || code != 0 {
+		t.Errorf("python printed %q, and ended with %d", out, code)
+	}
+	if got := c.python("print(rows)", map[string]any{"sandbox": id}); !strings.HasPrefix(got.Text, "[1, 2, 3, 4]\n") {
+		t.Errorf("the model finds %s", got.Text)
+	}
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "in.txt"), []byte("from here"), 0o600))
 	if _, log, code := does("", "cp", filepath.Join(dir, "in.txt"), id+":/workspace"); code != 0 {

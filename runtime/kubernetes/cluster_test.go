@@ -76,5 +76,5 @@ func TestClusterLockDown(t *testing.T) {
 }
 
 func TestClusterRollback(t *testing.T) {
-	sandboxtest.Rollback(t, realDriver(t), imageRef, 3)
+	sandboxtest.Rollback(t, realDriver(t), imageRef, 3, nil)
 }
