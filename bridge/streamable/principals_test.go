@@ -297,7 +297,6 @@ func (s *team) cancelAsOthers(ids ...string) {
 	s.t.Helper()
 	for _, who := range []string{"bob", "alice"} {
 		for _, e := range s.eras() { // each era's client has a session of its own
-			_, _ = e.call(who, "ping", "", `{}`)
 			for _, id := range ids {
 				if status := e.send(who, "notifications/cancelled", `{"requestId":`+id+`}`); status != http.StatusAccepted {
 					s.t.Errorf("%s: %s's cancel is answered with %d", e.name, who, status)
