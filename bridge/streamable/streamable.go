@@ -32,7 +32,6 @@ const (
 
 	idleTimeout = 30 * time.Minute // of a session
 	keepTime    = 5 * time.Minute  // of what was sent on a stream, from its end on
-	drainTime   = 25 * time.Second // for calls that run when the server is told to end
 	endTime     = 5 * time.Second  // for sessions to end then
 	hangUpTime  = time.Second      // for the answers to calls that end with their session
 
@@ -72,6 +71,9 @@ type Config struct {
 	// Replica is the bridge's name where there are others behind the same address: its sessions carry
 	// it, and those of another one are answered with 421 and that one's name. Clients know it too.
 	Replica client.Replica
+
+	// DrainTime is how long calls that run may go on when the server is told to end; 0 ends them then.
+	DrainTime time.Duration
 
 	Metrics bool         // whether /metrics is served, to those whom Authenticate lets in
 	Log     *slog.Logger // nil means silence
