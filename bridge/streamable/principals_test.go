@@ -121,16 +121,22 @@ func newTeam(t testing.TB, changes ...func(*bridge.Config)) *team {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := streamable.New(streamable.Config{Clients: b.Clients(), Hosts: streamable.Loopback,
-		Log: slog.New(slog.DiscardHandler), Authenticate: byHeader, Replica: cfg.Replica})
+	s.served = &served{t: t, bridge: b}
+	s.serve(streamable.Config{Log: slog.New(slog.DiscardHandler), Replica: cfg.Replica})
+	return s
+}
+
+// serve serves the team, as cfg says, until the end of the test.
+func (s *team) serve(cfg streamable.Config) {
+	cfg.Clients, cfg.Hosts, cfg.Authenticate = s.bridge.Clients(), streamable.Loopback, byHeader
+	h := streamable.New(cfg)
 	server := httptest.NewServer(h)
-	t.Cleanup(func() {
+	s.t.Cleanup(func() {
 		h.Close()
 		server.CloseClientConnections()
 		server.Close()
 	})
-	s.served = &served{t: t, bridge: b, h: h, url: server.URL + streamable.Path, client: server.Client()}
-	return s
+	s.h, s.url, s.client = h, server.URL+streamable.Path, server.Client()
 }
 
 // an era is how a client speaks: with sessions, or without.
