@@ -90,12 +90,18 @@ func (r request) name() string {
 	return r.Name
 }
 
-// whose returns who has asked, for the log, where that isn't who may use this machine.
-func (r request) whose() []any {
-	if r.Principal() == Local {
-		return nil
+// whose returns who has asked, for the log: what is known beside that it may use this machine.
+func (r request) whose() (about []any) {
+	if r.Principal() != Local {
+		about = append(about, "principal", r.Principal())
 	}
-	return []any{"principal", r.Principal()}
+	if session := r.Session(); session != "" {
+		about = append(about, "session", session)
+	}
+	if name := r.LogName(); name != "" {
+		about = append(about, "request", name)
+	}
+	return about
 }
 
 // share returns whose share of the runs the request takes; nothing for who may use this machine.

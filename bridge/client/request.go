@@ -120,6 +120,22 @@ func (r *Request) Session() string {
 	return r.conn.Session
 }
 
+type nameKey struct{}
+
+// Named returns a context to deliver a message with whose requests the log names by name.
+func Named(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, nameKey{}, name)
+}
+
+// LogName returns what the log names the request by, or nothing.
+func (r *Request) LogName() string {
+	if r == nil {
+		return ""
+	}
+	name, _ := r.rpc.Delivered().Value(nameKey{}).(string)
+	return name
+}
+
 // Text returns the whole message.
 func (r *Request) Text() []byte { return r.rpc.Raw }
 

@@ -197,7 +197,7 @@ func (x *exchange) run(w http.ResponseWriter, r *http.Request, b *body) (deliver
 		p.answers = func(e event) { x.introduce(w, e) }
 	}
 	p.attach(-1)
-	if !x.deliver(ctx, b) {
+	if !x.deliver(client.Named(ctx, w.Header().Get(headerRequest)), b) {
 		ending(w, x.m)
 		return false
 	}

@@ -122,16 +122,22 @@ func newTeam(t testing.TB, changes ...func(*bridge.Config)) *team {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := streamable.New(streamable.Config{Clients: b.Clients(), Hosts: streamable.Loopback,
-		Log: slog.New(slog.DiscardHandler), Authenticate: byHeader, Replica: cfg.Replica})
+	s.served = &served{t: t, bridge: b}
+	s.serve(streamable.Config{Log: slog.New(slog.DiscardHandler), Replica: cfg.Replica})
+	return s
+}
+
+// serve serves the team, as cfg says, until the end of the test.
+func (s *team) serve(cfg streamable.Config) {
+	cfg.Clients, cfg.Hosts, cfg.Authenticate = s.bridge.Clients(), streamable.Loopback, byHeader
+	h := streamable.New(cfg)
 	server := httptest.NewServer(h)
-	t.Cleanup(func() {
+	s.t.Cleanup(func() {
 		h.Close()
 		server.CloseClientConnections()
 		server.Close()
 	})
-	s.served = &served{t: t, bridge: b, h: h, url: server.URL + streamable.Path, client: server.Client()}
-	return s
+	s.h, s.url, s.client = h, server.URL+streamable.Path, server.Client()
 }
 
 // an era is how a client speaks: with sessions, or without.
@@ -233,7 +239,6 @@ func TestForeignIDs(t *testing.T) {
 					`"uri":"mcp-bridge://runs/{run}/{+name}"},"argument":{"name":"name","value":""},` +
 					`"context":{"arguments":{"run":"ID"}}}`},
 				{"list", "resources/list", "", `{}`},
-				{"prompt", "prompts/get", "policy", `{"name":"policy"}`},
 			} {
 				ask := func(id string) string {
 					of, params := strings.ReplaceAll(c.of, "ID", id), strings.ReplaceAll(c.params, "ID", id)
@@ -261,7 +266,8 @@ func TestForeignIDs(t *testing.T) {
 	}
 }
 
-// TestForeignCancels has bob cancel a call of alice's that has the same id as one of his own.
+// TestForeignCancels has others cancel a call of alice's, by the id that it has: bob, and clients
+// that say who they are as she does, in sessions of their own or without one.
 func TestForeignCancels(t *testing.T) {
 	s := newTeam(t)
 	for _, e := range s.eras() {
@@ -271,14 +277,7 @@ func TestForeignCancels(t *testing.T) {
 			ended <- got
 		}()
 		<-s.waiting
-		for _, of := range s.eras() { // each era's client has a session of its own
-			_, _ = of.call("bob", "ping", "", `{}`)
-			for _, id := range []string{"7", `"7"`, "1", "0"} {
-				if status := of.send("bob", "notifications/cancelled", `{"requestId":`+id+`}`); status >= 500 {
-					t.Errorf("%s: the cancel is answered with %d", of.name, status)
-				}
-			}
-		}
+		s.cancelAsOthers("7", `"7"`, "1", "0")
 		select {
 		case got := <-ended:
 			t.Errorf("%s: alice's call is answered with %+v", e.name, got)
@@ -298,6 +297,36 @@ func TestForeignCancels(t *testing.T) {
 	e.send("alice", "notifications/cancelled", `{"requestId":7}`)
 	if got := <-ended; len(got) != 0 {
 		t.Errorf("alice's call that she has cancelled is answered with %+v", got)
+	}
+}
+
+// cancelAsOthers has clients cancel requests that aren't theirs.
+func (s *team) cancelAsOthers(ids ...string) {
+	s.t.Helper()
+	for _, who := range []string{"bob", "alice"} {
+		for _, e := range s.eras() { // each era's client has a session of its own
+			for _, id := range ids {
+				if status := e.send(who, "notifications/cancelled", `{"requestId":`+id+`}`); status != http.StatusAccepted {
+					s.t.Errorf("%s: %s's cancel is answered with %d", e.name, who, status)
+				}
+			}
+		}
+	}
+}
+
+// TestForeignSubscriptions has the others cancel a subscription of alice's, which goes on.
+func TestForeignSubscriptions(t *testing.T) {
+	s := newTeam(t)
+	news := eventsOf(t, s.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen",`+
+		`"params":{"notifications":{"toolsListChanged":true},"_meta":`+metaOf("")+`}}`,
+		append(standard("subscriptions/listen", ""), "X-Who: alice")...))
+	if m, ok := news.next(); !ok || m.Method != "notifications/subscriptions/acknowledged" {
+		t.Fatalf("it begins with %+v", m)
+	}
+	s.cancelAsOthers("7", `"7"`)
+	s.changeTools()
+	if m, ok := news.next(); !ok || m.Method != "notifications/tools/list_changed" {
+		t.Errorf("alice hears %+v, %v", m, ok)
 	}
 }
 

@@ -92,6 +92,9 @@ func (h *Handler) newSession(id, principal string) *session {
 // shown returns what the log names a session by. Its whole id would let a reader of the log use it.
 func shown(id string) string { return id[:6] }
 
+// idLength is how long the id of a session is at least.
+const idLength = 26
+
 // find returns a principal's session, in use, or nil.
 func (h *Handler) find(id, principal string) *session {
 	h.mu.Lock()

@@ -11,6 +11,7 @@ package streamable
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -32,7 +33,6 @@ const (
 
 	idleTimeout = 30 * time.Minute // of a session
 	keepTime    = 5 * time.Minute  // of what was sent on a stream, from its end on
-	drainTime   = 25 * time.Second // for calls that run when the server is told to end
 	endTime     = 5 * time.Second  // for sessions to end then
 	hangUpTime  = time.Second      // for the answers to calls that end with their session
 
@@ -72,6 +72,12 @@ type Config struct {
 	// Replica is the bridge's name where there are others behind the same address: its sessions carry
 	// it, and those of another one are answered with 421 and that one's name. Clients know it too.
 	Replica client.Replica
+
+	// Proxied says that a proxy is in front, which tells by X-Forwarded-For who the peer is.
+	Proxied bool
+
+	// DrainTime is how long calls that run may go on when the server is told to end; 0 ends them then.
+	DrainTime time.Duration
 
 	Metrics bool         // whether /metrics is served, to those whom Authenticate lets in
 	Log     *slog.Logger // nil means silence
@@ -131,7 +137,8 @@ func New(cfg Config) *Handler {
 	}
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), drained: make(chan struct{}),
-		sessions: map[string]*session{}, owners: map[string]*owner{}, turned: refusals{log: cfg.Log},
+		sessions: map[string]*session{}, owners: map[string]*owner{},
+		turned: refusals{log: cfg.Log, proxied: cfg.Proxied, byStatus: map[int]*refused{}},
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	h.mux.HandleFunc(Path, h.serveMCP)
@@ -150,19 +157,25 @@ func New(cfg Config) *Handler {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	counted := &countedWriter{ResponseWriter: w}
-	defer func() { h.counts.answered(counted.status) }()
+	seen := &seenWriter{ResponseWriter: w, name: rand.Text()[:8]}
+	seen.Header().Set(headerRequest, seen.name)
+	health := r.URL.Path == "/healthz"
+	defer func() {
+		h.counts.answered(seen.status)
+		if seen.why != "" && !health {
+			h.turned.add(r, seen)
+		}
+	}()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	if r.URL.Path == "/healthz" { // which an orchestrator asks by an address of its own
-		h.serveHealth(counted, r)
+	if health { // which an orchestrator asks by an address of its own
+		h.serveHealth(seen, r)
 		return
 	}
 	if why := h.foreign(r); why != "" {
-		h.turned.add(r, http.StatusForbidden, why)
-		refuse(counted, http.StatusForbidden, why)
+		refuse(seen, http.StatusForbidden, why)
 		return
 	}
-	h.mux.ServeHTTP(counted, r)
+	h.mux.ServeHTTP(seen, r)
 }
 
 // serveHealth says whether new calls are taken.
@@ -186,6 +199,7 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	w.(*seenWriter).principal = principal
 	o := h.enter(principal, r.Method)
 	if o == nil {
 		w.Header().Set("Retry-After", "1")
@@ -230,7 +244,6 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (principal strin
 	if refusal.WWWAuthenticate != "" {
 		w.Header().Set("WWW-Authenticate", refusal.WWWAuthenticate)
 	}
-	h.turned.add(r, refusal.Status, refusal.Message)
 	refuse(w, refusal.Status, refusal.Message)
 	return "", false
 }

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 
 	"github.com/spf13/pflag"
@@ -230,7 +231,8 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 		}
 	}
 	if len(p.cfg.Config) == 0 {
-		p.log.Warn("MCP_BRIDGE_CONFIG isn't set, and over HTTP no other servers are used: clients have none")
+		p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers: over HTTP no others are used",
+			"next", "set it to a file that names servers, and start the bridge again")
 	} else {
 		p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the " +
 			"credentials that are configured for them")
@@ -253,5 +255,6 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	return streamable.New(streamable.Config{
 		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.origins, Metrics: l.metrics, Log: p.log,
 		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.replica(listening),
+		DrainTime: time.Duration(p.cfg.MaxTimeout), Proxied: l.proxied,
 	}).Serve(ctx, socket, l.cert, l.key)
 }

@@ -58,9 +58,7 @@ func TestReplicasOnEngine(t *testing.T) {
 	}
 	for range 4 {
 		v := &visitor{t: t, url: proxy.url}
-		_, header := v.post("initialize", map[string]any{"protocolVersion": "2025-11-25",
-			"capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "0"}})
-		v.session = header.Get("Mcp-Session-Id")
+		v.begin()
 		for range 3 {
 			if answer, _ := v.post("ping", nil); answer.Error != nil {
 				t.Errorf("the session %s: %+v", v.session, answer.Error)
