@@ -37,6 +37,8 @@ type note struct {
 	Backup  string       `json:"backup,omitempty"` // what the file held before
 	Made    []string     `json:"made,omitempty"`   // directories, innermost first
 	Changes []noteChange `json:"changes,omitempty"`
+
+	next *note // that of another command that found the file as this one left it
 }
 
 // noteChange is an edit.Change. Depth is how many names of its path were there before.
