@@ -29,7 +29,17 @@ type Install struct {
 type Sent struct {
 	PerTool int    // tokens that it adds to each tool
 	Without string // a member of schemas that it leaves out
-	Note    string // when it sends fewer
+
+	// Search is what announces tools by their names alone, a line each, to a model that then looks
+	// for their definitions. It is empty where all definitions are sent.
+	Search    string
+	SearchOff string // the setting with which all are sent
+}
+
+// Whole returns how a host sends definitions with its search switched off.
+func (s Sent) Whole() Sent {
+	s.Search, s.SearchOff = "", ""
+	return s
 }
 
 // A Preference is one setting of a host.

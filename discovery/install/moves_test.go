@@ -29,7 +29,8 @@ func servers(entries ...string) string {
 // wish is for all that can move.
 func wish() Wish {
 	return Wish{Held: func(discovery.Server) bool { return false },
-		Tokens: func(discovery.Server, Sent) (int, bool) { return 1, true }}
+		Tokens: func(discovery.Server, Sent) (int, bool) { return 1, true },
+		Own:    func(Sent) int { return 1 }}
 }
 
 // brief renders a plan.
@@ -198,14 +199,20 @@ func TestLoads(t *testing.T) {
 	w := wish()
 	w.Tokens = func(s discovery.Server, sent Sent) (int, bool) {
 		n, ok := map[string]int{"a": 100, "b": 20, "c": 1000, "d": 3}[s.Command]
+		if sent.Search != "" {
+			n /= 10
+		}
 		return n + sent.PerTool, ok
 	}
-	w.Own, w.OwnTools, w.Servers = 7, 3, []string{"a"}
+	w.Own = func(sent Sent) int { return 7 + 3*sent.PerTool + len(sent.Search) }
+	w.Servers = []string{"a"}
 	p := New(h.cfg).PlanMoves(w)
-	note := hostNamed("Claude Code").Install.Sent.Note
-	want := []Load{{Host: "Claude Code", Before: 1127, After: 1027, Note: note},
-		{Host: "Cursor", Before: 110, After: 10, Unknown: 1},
-		{Host: "Gemini CLI", Before: 107 + 4*more, After: 7 + 3*more}}
+	searched := 7 + len(SentBy("Claude Code").Search)
+	want := []Load{{Host: "Claude Code", Tokens: Tokens{searched + 112, searched + 102},
+		SearchOff: "ENABLE_TOOL_SEARCH=false", Whole: Tokens{1127, 1027}},
+		{Host: "Cursor", Tokens: Tokens{110, 10}, Whole: Tokens{110, 10}, Unknown: 1},
+		{Host: "Gemini CLI", Tokens: Tokens{107 + 4*more, 7 + 3*more},
+			Whole: Tokens{107 + 4*more, 7 + 3*more}}}
 	if d := cmp.Diff(want, p.Loads); d != "" {
 		t.Error(d)
 	}

@@ -252,6 +252,23 @@ class Host:
         return found
 
 
+SEARCH = "its tool search is on by default, and with ENABLE_TOOL_SEARCH=false it is about"
+
+
+def figures(shown: str, host: str, searching: bool = False) -> list[int] | None:
+    """figures are the tokens before and after that adopt names for a host, with its tool search if it is on."""
+    line = next((line for line in shown.splitlines() if line.startswith(f"{host} loads definitions of about")), "")
+    first, _, whole = line.partition(SEARCH)
+    found = re.search(r"about ([\d,]+)(?: tokens)? before, ([\d,]+) after", first if searching or not whole else "about" + whole)
+    return [int(n.replace(",", "")) for n in found.groups()] if found else None
+
+
+def record(name: str, said: list[int], before: list[str], after: list[str]) -> None:
+    """record keeps what adopt said of a host and the texts that the host sent, which TestHostTokens compares."""
+    if directory := os.environ.get("MCP_BRIDGE_TEST_TOKENS"):
+        (pathlib.Path(directory) / f"{name}.json").write_text(json.dumps({"said": said, "before": before, "after": after}))
+
+
 def adopt(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
     """adopt moves the host's own server behind the bridge, and gives it back."""
     imitation = model.Model([])
@@ -266,13 +283,11 @@ def adopt(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
     trial.check("after adopt it has our three tools alone", ours_alone(after), list(after))
     results = json.dumps(imitation.results())
     trial.check("the moved server is called through us", str(directory / "files") in results, results)
-    said = re.search(r"loads definitions of about ([\d,]+) tokens before, ([\d,]+) after[;\n]", shown)
+    said = figures(shown, trial.host)
     trial.check("adopt says what it saves", said is not None, shown)
-    if said and loads(before) and (counts := os.environ.get("MCP_BRIDGE_TEST_TOKENS")):
+    if said and loads(before):
         instructions = [imitation.text("Servers, in quotes what they say"), imitation.text(INSTRUCTIONS)]
-        tokens = [int(n.replace(",", "")) for n in said.groups()]
-        record = {"said": tokens, "before": [*before.values(), *instructions], "after": [*after.values(), *instructions]}
-        (pathlib.Path(counts) / f"{trial.host}.json").write_text(json.dumps(record))
+        record(trial.host, said, [*before.values(), *instructions], [*after.values(), *instructions])
     s.run("adopt", "--undo", "--yes")
     again = host.offered(lambda found: found == before)
     trial.check("after --undo it loads what it did", again == before, set(again) ^ set(before))
