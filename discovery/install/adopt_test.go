@@ -1,14 +1,10 @@
 package install
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -265,53 +261,6 @@ func TestUndoSome(t *testing.T) {
 	for name := range before {
 		if _, err := os.Stat(h.path(name)); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// TestAdoptKilled: a process that moves servers and gives them back is killed at many moments. At
-// each a server is in its host's file or in the bridge's own, and the next undo brings back all.
-func TestAdoptKilled(t *testing.T) {
-	text := `{"mcpServers": {"a": {"command": "` + strings.Repeat("x", 1<<16) + `"}}}`
-	if dir := os.Getenv("MCP_BRIDGE_TEST_ADOPT"); dir != "" {
-		h := &home{t: t, dir: dir, journal: &Journal{Verb: "adopt"}}
-		h.journal.Dir = h.path(".local/state/mcp-bridge")
-		h.cfg = Config{FS: discovery.Root(), Env: discovery.Env{Home: dir, GOOS: "linux",
-			Executable: filepath.Join(dir, "bin/mcp-bridge")}}
-		for {
-			h.adoptAll()
-			if err := h.undo(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	h := newHost(t, "cursor", map[string]string{cursor: text})
-	installed := h.read(cursor)
-	for i := range 12 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestAdoptKilled$")
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		cmd.Env = append(os.Environ(), "MCP_BRIDGE_TEST_ADOPT="+h.dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(30+8*i) * time.Millisecond) // moments to be killed at
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if out.Len() > 0 {
-			t.Fatalf("it failed:\n%.2000s", &out)
-		}
-		if len(h.used(false))+len(h.used(true)) == 0 {
-			t.Fatal("the server is lost")
-		}
-		if i%2 == 0 {
-			h.adoptAll() // goes on
-		}
-		if err := h.undo(); err != nil {
-			t.Fatal(err)
-		}
-		if h.read(cursor) != installed || len(h.used(true)) > 0 {
-			t.Fatalf("undone it holds %.200s", h.read(cursor))
 		}
 	}
 }
