@@ -17,6 +17,9 @@ type Install struct {
 	Command []string                   // the host's own command that adds the entry: see Words
 	Next    string                     // what the user does there next
 
+	// Extension says that the host may have the bridge as an extension, which no file of it tells.
+	Extension bool
+
 	// Off is the host's own switch for the server whose entry is at a path. Nil: it has none in a
 	// file, and a server is switched off by taking its entry out.
 	Off func(entry []string) Preference

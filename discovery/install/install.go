@@ -7,6 +7,7 @@
 package install
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -353,14 +354,10 @@ func (in *Installer) allow(h Host, p *Plan) error {
 	return nil
 }
 
-// FirstPolicy is the policy that a user begins with.
-const FirstPolicy = `# Which tools code may call. The file is yours to change: docs/policy.md of mcp-bridge.
-# What becomes of a call: MCP_BRIDGE_POLICY=THIS_FILE mcp-bridge policy test SERVER.TOOL
-default = "ask"
-
-[hints]
-read_only = "allow"   # what its server marks as read-only
-`
+// FirstPolicy is the policy that a user begins with. The .mcpb has it too.
+//
+//go:embed policy.toml
+var FirstPolicy string
 
 // PlanPolicy returns the file of a first policy, or nil if there is one.
 func PlanPolicy(path string) (*File, error) {

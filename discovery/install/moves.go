@@ -220,8 +220,11 @@ func (p *planner) belongs(i int) config.Refusal {
 	case h == nil || h.Install == nil || !slices.Contains(h.Install.User, src.Scope):
 		return config.Refuse("the bridge can't be put into that file", "move it by hand")
 	case !p.bridge[[2]string{src.Host, src.Scope}]:
-		return config.Refuse(src.Host+" doesn't have the bridge, and would lose it",
-			"type: mcp-bridge install "+h.Install.ID)
+		next := "type: mcp-bridge install " + h.Install.ID
+		if h.Install.Extension {
+			next += "; then remove the extension mcp-bridge there, if that is how it has the bridge"
+		}
+		return config.Refuse(src.Host+" doesn't have the bridge in its file, and would lose it", next)
 	}
 	_, was, err := entryPath(h, e)
 	if err == nil {

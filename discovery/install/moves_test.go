@@ -80,16 +80,16 @@ func TestPlanMoves(t *testing.T) {
 		{"the same in a host without the bridge", map[string]string{claude: servers(fs),
 			cursor: `{"mcpServers": {` + fs + `}}`}, nil, nil,
 			[]string{"fs from Claude Code/fs: " + fsOwn + "}",
-				"fs stays in Cursor: Cursor doesn't have the bridge, and would lose it"}},
+				"fs stays in Cursor: Cursor doesn't have the bridge in its file, and would lose it"}},
 		{"with a secret and a filter, too", map[string]string{
 			".codex/config.toml": codexUs + "[mcp_servers.fs]\ncommand = \"x\"\nenv = { KEY = \"hunter2-2\" }\n" +
 				"disabled_tools = [\"a\"]\n",
 			cursor: `{"mcpServers": {"fs": {"command": "x", "env": {"KEY": "hunter2-2"}}}}`}, nil, nil,
-			[]string{"fs stays in Cursor: Cursor doesn't have the bridge, and would lose it",
+			[]string{"fs stays in Cursor: Cursor doesn't have the bridge in its file, and would lose it",
 				strings.Replace(contested, "in Claude Code", "in Codex", 1)}},
 		{"the bridge is switched off", map[string]string{".kiro/settings/mcp.json": `{"mcpServers": {` + fs +
 			`, "us": {"command": "mcp-bridge", "disabled": true}}}`}, nil, nil,
-			[]string{"fs stays in Kiro: Kiro doesn't have the bridge, and would lose it"}},
+			[]string{"fs stays in Kiro: Kiro doesn't have the bridge in its file, and would lose it"}},
 		{"some of them", map[string]string{claude: servers(fs, `"a": {"command": "a"}`),
 			cursor: servers(`"b": {"command": "b"}`)},
 			[]string{"claude code"}, []string{"a", "b"}, []string{`a from Claude Code/a: {"command":"a"}`}},
