@@ -88,7 +88,7 @@ func TestAdoptRoundTrip(t *testing.T) {
 				h := newHost(t, id, formed)
 				before, enabled := h.files(), h.used(false)
 				plan, shown := h.adoptAll()
-				if len(plan.All) == 0 || len(plan.Stays) > 0 && id != "goose" && id != "claude-code" {
+				if len(plan.All) == 0 || len(plan.Stays) > 0 {
 					t.Fatalf("moved %q", brief(plan))
 				}
 				if left := h.used(false); len(left) > 0 || len(h.used(true)) != len(enabled) {

@@ -126,11 +126,31 @@ func TestPlanMoves(t *testing.T) {
 			[]string{`a from VS Code/a: {"command":"a","env":{"K":"${secret:VS-Code.k}"}}`}},
 		{"a host that is only read", map[string]string{".aws/amazonq/mcp.json": servers(fs)}, nil, nil,
 			[]string{"fs stays in Amazon Q: the bridge can't be put into that file"}},
+		{"a plugin's", map[string]string{claude: servers(fs),
+			".claude/settings.json": `{"enabledPlugins": {"p@m": true}}`,
+			".claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"p@m": [{"scope": "user", ` +
+				`"installPath": "HOME/.claude/plugins/cache/m/p/1", "version": "1"}]}}`,
+			".claude/plugins/known_marketplaces.json": `{"m": {"source": {"source": "github", "repo": "o/m"}, ` +
+				`"installLocation": "HOME/.claude/plugins/marketplaces/m"}}`,
+			".claude/plugins/marketplaces/m/.claude-plugin/marketplace.json": `{"name": "m", "owner": {"name": ` +
+				`"o"}, "plugins": [{"name": "p", "source": "./p"}]}`,
+			".claude/plugins/cache/m/p/1/.mcp.json": `{"mcpServers": {"s": {"command": "s"}}}`}, nil, nil,
+			[]string{"fs from Claude Code/fs: " + fsOwn + "}",
+				"plugin:p:s stays in Claude Code: a plugin of Claude Code brings it along"}},
+		{"an administrator's", map[string]string{"admin/settings.json": servers(fs)}, nil, nil,
+			[]string{"fs stays in Gemini CLI: an administrator has set it up"}},
+		{"an administrator's, that a user could override", map[string]string{
+			"admin/system-defaults.json": servers(fs)}, nil, nil,
+			[]string{"fs stays in Gemini CLI: an administrator has set it up"}},
 		{"the bridge itself", map[string]string{claude: servers()}, nil, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHome(t, nil)
 			h.cfg.Env.SecretFile = func(string) string { return h.cfg.Command[0] }
+			h.cfg.Env.Getenv = func(name string) string {
+				return map[string]string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH": h.path("admin/settings.json")}[name]
+			}
+			h.write(".gemini/trustedFolders.json", `{"`+h.cfg.Env.Dir+`": "TRUST_FOLDER"}`)
 			for path, text := range tt.files {
 				h.write(path, strings.ReplaceAll(text, "HOME", h.dir))
 			}
