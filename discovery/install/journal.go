@@ -175,11 +175,13 @@ func (j *Journal) note(ctx context.Context, f *File, do func() error, byHost boo
 		n.Changes, n.Exact = slices.Clone(n.Changes), n.Exact && hash(f.old) == n.After
 	}
 	if err := n.begin(f); err != nil {
+		n.discard(earlier)
 		return err
 	}
 	n.After = hash(f.New)
 	notes[i] = n
 	if err := j.write(notes); err != nil {
+		n.discard(earlier)
 		return err
 	}
 	err = do()
@@ -197,12 +199,18 @@ func (j *Journal) note(ctx context.Context, f *File, do func() error, byHost boo
 	case err == nil, bytes.Equal(now, f.New):
 		return err
 	}
+	n.discard(earlier)
+	return errors.Join(err, j.write(earlier))
+}
+
+// discard removes what was made for a note that isn't kept: its directories, and its backup unless
+// earlier notes have it.
+func (n note) discard(earlier []note) {
 	known := slices.ContainsFunc(earlier, func(e note) bool { return e.Backup == n.Backup })
 	if n.Backup != "" && !known {
 		_ = os.Remove(n.Backup)
 	}
 	n.removeDirectories()
-	return errors.Join(err, j.write(earlier))
 }
 
 // took notes what a host's command has made of a file.
