@@ -54,7 +54,8 @@ class Setting:
             self.there_and_back(host)
 
     def there_and_back(self, host: str) -> None:
-        (self.home / "policy.toml").write_text('default = "allow"\n')
+        if not self.together:  # which has the first policy that install writes
+            (self.home / "policy.toml").write_text('default = "allow"\n')
         before = self.files()
         for more in ([], ["--undo"], []):
             self.run("install", host, "--yes", *more)
@@ -63,7 +64,9 @@ class Setting:
 
     def run(self, *arguments: str) -> str:
         """run runs mcp-bridge as the host's user does, and returns what it shows."""
-        env = {"HOME": str(self.home), "PATH": self.env["PATH"], "MCP_BRIDGE_POLICY": str(self.home / "policy.toml")}
+        env = {"HOME": str(self.home), "PATH": self.env["PATH"]}
+        if (policy := self.home / "policy.toml").exists():
+            env["MCP_BRIDGE_POLICY"] = str(policy)
         done = subprocess.run(
             [self.bridge, *arguments], cwd=self.home.parent, env=env, check=True, capture_output=True, text=True
         )

@@ -86,14 +86,21 @@ def main() -> None:
         for name, host in hosts.items():
             said = drive.figures(shown, name, searching=True)
             check(name, "adopt says what it saves", said is not None, shown)
-            found = host.offered(lambda found: drive.ours_alone(listed(host, found)), drive.CALL)
+            mark = directory / "files" / name.replace(" ", "-")
+            write = {"code": f"await mcp_files.write_file(path={str(mark)!r}, content='x')"}
+            found = host.offered(lambda found: drive.ours_alone(listed(host, found)), drive.CALL, write)
             after = listed(host, found)
             if said:
                 drive.record(f"{name}, of four", said, texts[name], sent(host, found))
             check(name, "after adopt it has our three tools alone", drive.ours_alone(after), list(after))
             results = json.dumps(host.imitation.results())
             check(name, "the moved server is called through us", str(directory / "files") in results, results)
+            refused = re.search("asked|said no|no clear yes", results) is not None
+            check(name, "the first policy has it write nothing unasked", refused and not mark.exists(), results)
 
+        stats = shared.run("stats")
+        counted = re.findall(r"^[\w-]+ +files +- +[\d,]+ +[1-9]", stats, re.MULTILINE)
+        check("mcp-bridge", "stats counts the calls of each", len(counted) == len(hosts), stats)
         shared.run("adopt", "--undo", "--yes")
         for name, host in hosts.items():
             again = listed(host, host.offered(lambda found: listed(host, found) == before[name]))
