@@ -39,4 +39,4 @@ def search(trial: drive.Trial, prepare: drive.Prepare, directory: pathlib.Path) 
 
 
 if __name__ == "__main__":
-    drive.main("Claude Code", prepare, search=search)
+    drive.main("Claude Code", prepare, search=search, by_host=drive.by_host)

@@ -39,6 +39,7 @@ class Setting:
     env: dict[str, str] = field(default_factory=dict)  # for the host; the script adds to it
     servers: dict[str, Any] = field(default_factory=dict)  # for the host's own file
     together: threading.Barrier | None = None  # of the hosts that share the home
+    by_host: bool = False  # the host's own command writes the entry first
 
     def program(self, name: str) -> str:
         return str(ROOT / ".cache/hosts/node_modules/.bin" / name)
@@ -57,10 +58,18 @@ class Setting:
         if not self.together:  # which has the first policy that install writes
             (self.home / "policy.toml").write_text('default = "allow"\n')
         before = self.files()
-        for more in ([], ["--undo"], []):
-            self.run("install", host, "--yes", *more)
-            if more and self.files() != before:
-                raise AssertionError(f"{host}: undo leaves other files than there were")
+        shown = self.run("install", host, "--yes", *(["--host-command"] if self.by_host else []))
+        if self.by_host and "The entry is written by:" not in shown:
+            raise AssertionError(f"{host}: its own command isn't run: {shown}")
+        if "this is mcp-bridge itself" not in self.run("servers"):
+            raise AssertionError(f"{host}: the entry isn't found")
+        self.run("install", host, "--yes", "--undo")
+        after = self.files()
+        if self.by_host:  # whose command keeps files of its own
+            after = {path: text for path, text in after.items() if path in before}
+        if after != before:
+            raise AssertionError(f"{host}: undo leaves other files than there were")
+        self.run("install", host, "--yes")
 
     def run(self, *arguments: str) -> str:
         """run runs mcp-bridge as the host's user does, and returns what it shows."""
@@ -183,6 +192,19 @@ def started(s: Setting, command: list[str], directory: pathlib.Path) -> subproce
         text=True,
         start_new_session=True,  # a terminal's Ctrl-C reaches the whole group
     )
+
+
+def by_host(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
+    """by_host has the host's own command write the entry, and mcp-bridge take it out again."""
+    s = setting(directory, "http://127.0.0.1:1")
+    s.by_host = True
+    s.env["PATH"] += os.pathsep + os.path.dirname(s.program("claude"))
+    try:
+        prepare(s)
+    except (AssertionError, subprocess.CalledProcessError) as e:
+        trial.check("its own command writes the entry, and --undo takes it out", False, f"{e} {getattr(e, 'stderr', '')}")
+        return
+    trial.check("its own command writes the entry, and --undo takes it out", True)
 
 
 def talk(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
