@@ -293,7 +293,7 @@ type hostSearch struct {
 // what the real program sends.
 func searchedByHost(t *testing.T, lists map[string][]json.RawMessage) hostSearch {
 	t.Helper()
-	words, err := os.ReadFile("../test/hosts/tool-search.txt")
+	words, err := os.ReadFile("../discovery/hosts/tool-search.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func setUp(t *testing.T, from string) (*kitchen, standing) {
 		map[string]any{"timeout": 600}); got.IsError {
 		t.Fatalf("not all servers start: %s", got.Text)
 	}
-	search, err := os.ReadFile("../../test/hosts/tool-search.txt")
+	search, err := os.ReadFile("../../discovery/hosts/tool-search.txt")
 	must(t, err)
 	d := standing{count: k.count, announced: strings.TrimSpace(string(search)), tools: map[string]string{}}
 	for _, raw := range definitionsOf(t, k.c) {

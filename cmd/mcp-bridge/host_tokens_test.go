@@ -69,6 +69,10 @@ func TestSentDefinitions(t *testing.T) {
 	plain, _ := definitionTokens(store, s, install.Sent{})
 	more, _ := definitionTokens(store, s, install.Sent{PerTool: 5})
 	less, _ := definitionTokens(store, s, install.Sent{Without: "$schema"})
+	names, _ := definitionTokens(store, s, install.SentBy("Claude Code"))
+	if names >= plain || names < 10 {
+		t.Errorf("announced: %d of %d", names, plain)
+	}
 	if more != plain+10 || less >= plain-5 || less == 0 {
 		t.Errorf("%d, %d, %d", plain, more, less)
 	}
