@@ -50,8 +50,8 @@ func (c *connection) probe(ctx context.Context, ref string, pull corev1.PullPoli
 		Image: ref, Command: []string{"true"}, User: "65534:65534", Owner: c.d.self, MaxAge: probeAge,
 		Limits: runtime.Limits{Memory: 32 << 20, PIDs: 16, NoFile: 64, Shm: 1 << 20},
 	}
-	if err := c.leases.hold(ctx, s.Owner); err != nil {
-		return fmt.Errorf("taking a lease: %w", c.explain(err))
+	if err := c.d.leases.hold(ctx, c, s.Owner); err != nil {
+		return err
 	}
 	name := s.Owner.NewName()
 	defer func() {

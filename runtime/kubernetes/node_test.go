@@ -171,6 +171,7 @@ func (f *fake) attach(w http.ResponseWriter, r *http.Request) {
 	case <-g.over:
 		_ = json.NewEncoder(streams[channelStatus]).Encode(metav1.Status{Status: metav1.StatusSuccess})
 	case <-left:
+	case <-f.downs():
 	}
 	g.mu.Lock()
 	g.to = [2]io.Writer{}
