@@ -41,6 +41,7 @@ type fake struct {
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
+	service string                                         // what pods are told to be the API server
 	minor   string                                         // of the server; 36 unless set
 	classes map[string]string                              // RuntimeClasses and their handlers
 	denied  map[string]bool                                // verbs and resources
@@ -61,7 +62,7 @@ const testNamespace = "code"
 
 func newFake(t testing.TB) *fake {
 	f := &fake{t: t, pods: map[string]*corev1.Pod{}, leases: map[string]*coordinationv1.Lease{},
-		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36",
+		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36", service: "127.0.0.1:1",
 		classes: map[string]string{}, denied: map[string]bool{}, down: make(chan struct{})}
 	mux := http.NewServeMux()
 	const core, lease = "/api/v1/namespaces/{ns}/pods", "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"

@@ -228,3 +228,26 @@ func TestNewToken(t *testing.T) {
 		t.Errorf("the same connection is used: %v", err)
 	}
 }
+
+// TestReaches: a pod without the guest finds out whether the cluster's network keeps it from the
+// API server, and is gone afterwards.
+func TestReaches(t *testing.T) {
+	f := newFake(t)
+	d := f.driver(t, Config{})
+	for _, tt := range []struct {
+		service string
+		want    bool
+	}{{f.server.Listener.Addr().String(), true}, {"127.0.0.1:1", false}} {
+		f.service = tt.service
+		if got, err := d.Reaches(t.Context(), "registry.example/python:3"); err != nil || got != tt.want {
+			t.Errorf("%s is reached: %v, %v", tt.service, got, err)
+		}
+		if _, pods := f.count(""); pods != 0 {
+			t.Errorf("%d pods are left", pods)
+		}
+	}
+	f.service = "none" // no port: the program breaks
+	if _, err := d.Reaches(t.Context(), "registry.example/python:3"); err == nil {
+		t.Error("a pod whose program broke has told something")
+	}
+}
