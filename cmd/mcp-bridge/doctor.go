@@ -186,7 +186,7 @@ func (d *doctor) settings(lookup func(string) (string, bool), right bool) {
 			"a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
 	}
 	// one that can't be used has a row of its own
-	if _, err := seccomp.Load(d.cfg.Seccomp); err == nil && d.cfg.Seccomp != seccomp.Strict {
+	if _, err := d.cfg.filter(); err == nil && d.cfg.Seccomp != seccomp.Strict {
 		d.say(toKnow, "settings", "MCP_BRIDGE_SECCOMP="+d.cfg.Seccomp,
 			"the engine's filter of system calls is not the strict one", "unset it")
 	}

@@ -118,10 +118,13 @@ func (c *connection) ask(ctx context.Context) error {
 				"what code prints",
 		},
 	}
-	if h := c.d.cfg.Hardening.Seccomp; h != nil {
+	if h := c.d.cfg.Hardening.Seccomp; nodesProfile(h) != "" {
+		c.facts.Seccomp = h.Name
+	} else if h != nil {
 		c.facts.Lacks = append(c.facts.Lacks, fmt.Sprintf("a cluster takes no seccomp profile over its API, "+
 			"so %q is "+
-			"not set: the node's default and the guest's own filter hold", h.Name))
+			"not set: the node's default and the guest's own filter hold; MCP_BRIDGE_SECCOMP=localhost/NAME names a "+
+			"file that the nodes have", h.Name))
 	}
 	if err := c.runtimeClass(ctx); err != nil {
 		return err
