@@ -41,6 +41,7 @@ type fake struct {
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
+	plain   bool                                           // it takes no WebSockets
 	service string                                         // what pods are told to be the API server
 	minor   string                                         // of the server; 36 unless set
 	classes map[string]string                              // RuntimeClasses and their handlers
@@ -60,6 +61,9 @@ type watcher struct {
 
 const testNamespace = "code"
 
+// lostNode is in the names of images whose pods' node is away: it ends nothing.
+const lostNode = "lost-node"
+
 func newFake(t testing.TB) *fake {
 	f := &fake{t: t, pods: map[string]*corev1.Pod{}, leases: map[string]*coordinationv1.Lease{},
 		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36", service: "127.0.0.1:1",
@@ -74,7 +78,8 @@ func newFake(t testing.TB) *fake {
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request){
 		"POST " + core: f.createPod, "GET " + core: f.listPods, "GET " + core + "/{name}": f.getPod,
 		"DELETE " + core + "/{name}": f.deletePod, "GET " + core + "/{name}/attach": f.attach,
-		"POST " + lease: f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
+		"POST " + core + "/{name}/attach": f.attach,
+		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
 		"DELETE " + lease + "/{name}": f.deleteLease,
 	} {
 		mux.HandleFunc(pattern, f.counted(pattern, h))
@@ -371,7 +376,7 @@ func (f *fake) deletePod(w http.ResponseWriter, r *http.Request) {
 	}
 	if o.GracePeriodSeconds != nil && *o.GracePeriodSeconds == 0 {
 		finish()
-	} else if !strings.Contains(p.Spec.Containers[0].Image, "lost-node") {
+	} else if !strings.Contains(p.Spec.Containers[0].Image, lostNode) {
 		go finish()
 	}
 	answerJSON(w, p)
