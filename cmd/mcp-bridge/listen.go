@@ -256,5 +256,6 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.origins, Metrics: l.metrics, Log: p.log,
 		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.replica(listening),
 		DrainTime: time.Duration(p.cfg.MaxTimeout), Proxied: l.proxied,
+		Lost: p.driver.Lost,
 	}).Serve(ctx, socket, l.cert, l.key)
 }

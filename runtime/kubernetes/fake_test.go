@@ -41,12 +41,16 @@ type fake struct {
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
+	plain   bool                                           // it takes no WebSockets
+	service string                                         // what pods are told to be the API server
 	minor   string                                         // of the server; 36 unless set
 	classes map[string]string                              // RuntimeClasses and their handlers
 	denied  map[string]bool                                // verbs and resources
 	refuse  func(verb, resource string) *metav1.Status     // a request that was understood
 	begin   func(p *corev1.Pod) (status *corev1.PodStatus) // in place of a start; nil starts it
 	events  int                                            // watches that were begun
+	down    chan struct{}                                  // closed while it can't be reached
+	expired bool                                           // no token is known
 }
 
 type watcher struct {
@@ -57,10 +61,13 @@ type watcher struct {
 
 const testNamespace = "code"
 
+// lostNode is in the names of images whose pods' node is away: it ends nothing.
+const lostNode = "lost-node"
+
 func newFake(t testing.TB) *fake {
 	f := &fake{t: t, pods: map[string]*corev1.Pod{}, leases: map[string]*coordinationv1.Lease{},
-		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36",
-		classes: map[string]string{}, denied: map[string]bool{}}
+		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36", service: "127.0.0.1:1",
+		classes: map[string]string{}, denied: map[string]bool{}, down: make(chan struct{})}
 	mux := http.NewServeMux()
 	const core, lease = "/api/v1/namespaces/{ns}/pods", "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
@@ -71,12 +78,27 @@ func newFake(t testing.TB) *fake {
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request){
 		"POST " + core: f.createPod, "GET " + core: f.listPods, "GET " + core + "/{name}": f.getPod,
 		"DELETE " + core + "/{name}": f.deletePod, "GET " + core + "/{name}/attach": f.attach,
-		"POST " + lease: f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
+		"POST " + core + "/{name}/attach": f.attach,
+		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
 		"DELETE " + lease + "/{name}": f.deleteLease,
 	} {
 		mux.HandleFunc(pattern, f.counted(pattern, h))
 	}
-	f.server = httptest.NewServer(mux)
+	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-f.downs():
+			panic(http.ErrAbortHandler) // which closes the connection
+		default:
+		}
+		f.mu.Lock()
+		expired := f.expired
+		f.mu.Unlock()
+		if expired {
+			fail(w, &metav1.Status{Code: http.StatusUnauthorized, Reason: metav1.StatusReasonUnauthorized})
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(func() {
 		f.mu.Lock()
 		for w := range f.watchers {
@@ -91,6 +113,26 @@ func newFake(t testing.TB) *fake {
 		f.server.Close()
 	})
 	return f
+}
+
+// lose makes the API server unreachable: its streams break, and requests get no answer. The node
+// goes on, and finds the inputs of its containers at their end.
+func (f *fake) lose() {
+	close(f.downs())
+	f.server.CloseClientConnections()
+}
+
+// recover makes it reachable again.
+func (f *fake) recover() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = make(chan struct{})
+}
+
+func (f *fake) downs() chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.down
 }
 
 // counted counts a request, and refuses it where the test says so.
@@ -334,7 +376,7 @@ func (f *fake) deletePod(w http.ResponseWriter, r *http.Request) {
 	}
 	if o.GracePeriodSeconds != nil && *o.GracePeriodSeconds == 0 {
 		finish()
-	} else if !strings.Contains(p.Spec.Containers[0].Image, "lost-node") {
+	} else if !strings.Contains(p.Spec.Containers[0].Image, lostNode) {
 		go finish()
 	}
 	answerJSON(w, p)

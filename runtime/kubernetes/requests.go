@@ -5,7 +5,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +19,8 @@ import (
 // Create implements engine.Client. A pod starts by itself, so this waits until it runs, when it has
 // come to its gate.
 func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (string, error) {
-	if err := c.leases.hold(ctx, s.Owner); err != nil {
-		return "", fmt.Errorf("taking a lease: %w", c.explain(err))
+	if err := c.d.leases.hold(ctx, c, s.Owner); err != nil {
+		return "", err
 	}
 	make := func() *corev1.Pod { return c.pod(name, s) }
 	if err := c.start(ctx, make, c.d.times.start, running); err != nil {
@@ -178,9 +178,16 @@ func (c *connection) delete(ctx context.Context, id string, grace int64) error {
 }
 
 // Remove implements engine.Client. It waits until the node has said that nothing is left of the
-// pod. A pod whose node has been silent for long after it was told is taken from the API.
-func (c *connection) Remove(ctx context.Context, name string) error {
+// pod. A pod whose node has been silent for long after it was told is taken from the API. One that
+// is given up is forgotten: it is owed from then on, perhaps by another connection.
+func (c *connection) Remove(ctx context.Context, name string) (err error) {
 	id := podName(name)
+	defer func() {
+		var op *net.OpError
+		if err == nil || ctx.Err() != nil || errors.As(err, &op) {
+			c.pods.forget(id)
+		}
+	}()
 	c.mu.Lock()
 	delete(c.streams, id)
 	c.mu.Unlock()
@@ -188,21 +195,16 @@ func (c *connection) Remove(ctx context.Context, name string) error {
 	if p, _, _ := c.pods.last(id); p != nil && c.overdue(p) {
 		asked = 0
 	}
-	err := c.cli.CoreV1().Pods(c.namespace).Delete(ctx, id, metav1.DeleteOptions{GracePeriodSeconds: &asked})
+	err = c.cli.CoreV1().Pods(c.namespace).Delete(ctx, id, metav1.DeleteOptions{GracePeriodSeconds: &asked})
 	switch {
 	case apierrors.IsNotFound(err):
-		c.pods.forget(id)
 		return nil
 	case err != nil:
 		return c.explain(err)
 	case !c.pods.expected(id):
 		return c.removed(ctx, id)
 	}
-	err = c.pods.await(ctx, id, func(_ *corev1.Pod, gone bool) (bool, error) { return gone, nil })
-	if err == nil {
-		c.pods.forget(id)
-	}
-	return err
+	return c.pods.await(ctx, id, func(_ *corev1.Pod, gone bool) (bool, error) { return gone, nil })
 }
 
 // overdue reports whether a pod was deleted so long ago that its node must be away.
@@ -244,7 +246,7 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	alive, err := c.leases.alive(ctx)
+	living, _, err := c.d.leases.look(ctx, c)
 	if err != nil {
 		return nil, c.explain(err)
 	}
@@ -252,7 +254,7 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 	for _, p := range found.Items {
 		all = append(all, engine.Container{
 			ID: p.Name, Names: []string{p.Name}, Labels: p.Labels, Created: p.CreationTimestamp.Time,
-			Running: p.Status.Phase == corev1.PodRunning, Forsaken: !alive(p.Labels[runtime.LabelInstance]),
+			Running: p.Status.Phase == corev1.PodRunning, Forsaken: !living[p.Labels[runtime.LabelInstance]],
 		})
 	}
 	return all, nil
