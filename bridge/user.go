@@ -142,7 +142,8 @@ func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.R
 
 // userCode runs code of the user's in a sandbox, with the longest time that code may have. It can
 // call no tools: what the model may do by them isn't the user's to decide here.
-func (b *Bridge) userCode(ctx context.Context, t UserTool, owner string, printed func(sandbox.Chunk)) *mcp.CallToolResult {
+func (b *Bridge) userCode(ctx context.Context, t UserTool, owner string,
+	printed func(sandbox.Chunk)) *mcp.CallToolResult {
 	ctx, c, release := b.pin(ctx)
 	defer release()
 	began, id := time.Now(), b.newID()

@@ -22,7 +22,8 @@ link = next(one for one in gc.get_objects() if type(one) is Link)
 if not os.fork():
     while not os.path.exists(%[1]q + '/go'):
         time.sleep(0.001)
-    call = {'type': 'tool_call', 'callId': '77', 'providerName': 'shop', 'safeToolName': 'echo', 'input': {'text': 'later'}}
+    call = {'type': 'tool_call', 'callId': '77', 'providerName': 'shop', 'safeToolName': 'echo',
+            'input': {'text': 'later'}}
     os.write(link.fd, json.dumps(call, separators=(',', ':')).encode() + b'\n')
     open(%[1]q + '/called', 'w').close()
     os._exit(0)
@@ -43,35 +44,46 @@ func TestKeptCallsNoToolBetween(t *testing.T) {
 	defer k.Close() //nolint:errcheck // it has none to give
 	run := func(code string) sandbox.Result {
 		t.Helper()
-		r, err := k.Run(t.Context(), sandbox.Request{Code: code, Timeout: 20 * time.Second, Providers: shop("echo")}, host)
+		request := sandbox.Request{Code: code, Timeout: 20 * time.Second, Providers: shop("echo")}
+		r, err := k.Run(t.Context(), request, host)
 		if err != nil || r.Status != sandbox.StatusOK {
 			t.Fatalf("%s: %+v, %v", code, r, err)
 		}
 		return r
 	}
-	dir := t.TempDir()
-	run(fmt.Sprintf(callsLater, dir))
-	if err := os.Mkdir(filepath.Join(dir, "go"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for late := time.After(20 * time.Second); ; {
-		if _, err := os.Stat(filepath.Join(dir, "called")); err == nil {
-			break
+	for _, between := range []bool{true, false} {
+		dir := t.TempDir()
+		run(fmt.Sprintf(callsLater, dir))
+		if err := os.Mkdir(filepath.Join(dir, "go"), 0o700); err != nil {
+			t.Fatal(err)
 		}
-		select {
-		case <-late:
-			t.Fatal("the process hasn't run on")
-		case <-time.After(time.Millisecond):
+		waitFor(t, filepath.Join(dir, "called"))
+		if between {
+			if err := k.WriteFile(t.Context(), filepath.Join(dir, "f"), nil); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if err := k.WriteFile(t.Context(), filepath.Join(dir, "f"), nil); err != nil {
-		t.Fatal(err)
-	}
-	run("print(1)")
-	if n := calls.Load(); n != 0 {
-		t.Errorf("%d calls have reached the host", n)
+		run("print(1)")
+		if n := calls.Load(); n != 0 {
+			t.Fatalf("%d calls have reached the host", n)
+		}
 	}
 	if r := run("print(mcp_shop.echo(text='now'))"); r.Stdout() != "now\n" || calls.Load() != 1 {
 		t.Errorf("a call of the code's: %q, %d calls", r.Stdout(), calls.Load())
+	}
+}
+
+// waitFor waits until there is a file.
+func waitFor(t *testing.T, path string) {
+	t.Helper()
+	for late := time.After(20 * time.Second); ; {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-late:
+			t.Fatalf("there is no %s", path)
+		case <-time.After(time.Millisecond):
+		}
 	}
 }

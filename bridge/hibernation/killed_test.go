@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 // numbered is what the child saves for the nth time: 320 kB that tell whether they are whole.
 func numbered(n int) string { return strings.Repeat(fmt.Sprintf("%08d", n), 40_000) }
 
-// saving saves again and again, and prints what it has saved. At a moment other than "any" it stops,
-// says so and waits to be killed.
+// saving saves again and again, and prints what it has saved. At a moment other than "any" it
+// stops, says so and waits to be killed.
 func saving(dir, moment string) error {
 	s, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler),
 		Key: func(bool) ([]byte, error) { return key, nil }})
@@ -75,8 +75,8 @@ func saving(dir, moment string) error {
 }
 
 // killed starts a bridge that saves over the first content of dir, kills it when it has stopped, or
-// at any moment after it has saved once, and returns the number of the last content that it has told
-// of. Before it is killed, meanwhile is called.
+// at any moment after it has saved once, and returns the number of the last content that it has
+// told of. Before it is killed, meanwhile is called.
 func killed(t *testing.T, dir, moment string, meanwhile func()) (last int) {
 	t.Helper()
 	save(t, open(t, dir), "me", "abcd", numbered(1))

@@ -59,7 +59,8 @@ func TestModel(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		within(t, func(t *testing.T, h *house) {
-			p := &pair{house: h, model: model{most: 12, shared: map[string]*modelBox{}}, random: rand.New(rand.NewPCG(seed, 17)), seen: seen}
+			p := &pair{house: h, model: model{most: 12, shared: map[string]*modelBox{}},
+				random: rand.New(rand.NewPCG(seed, 17)), seen: seen}
 			h.closes = func() { time.Sleep(7 * time.Minute) }
 			h.makes = func(ctx context.Context) error {
 				if c, ok := ctx.Value(p).(*modelCall); ok && c.end != nil {
@@ -91,8 +92,8 @@ func TestModel(t *testing.T) {
 	}
 	for _, what := range []string{"begun", "full", "not made", "no place", "ended while made", "kept", "before", "lost",
 		"failed", "gone", "ended while it ran", "ended while it waited", "given up", "busy", "killed", "died",
-		"its caller is gone", "evicted", "displaced", "idle", "old", "timeout", "deleted", "closed", "updated", "removed", "shared", "shared again",
-		"its session is over"} {
+		"its caller is gone", "evicted", "displaced", "idle", "old", "timeout", "deleted", "closed",
+		"updated", "removed", "shared", "shared again", "its session is over"} {
 		if seen[what] == 0 {
 			t.Errorf("it never happened: %s", what)
 		}
@@ -232,7 +233,9 @@ func (p *pair) step() string {
 		p.seen["given up"]++
 		return "one gives up to wait for " + b.id
 	default:
-		p.use(owner, b, mine, what < 32, func(ctx context.Context) (*Call, error) { return p.Enter(ctx, owner, b.id, nil) })
+		p.use(owner, b, mine, what < 32, func(ctx context.Context) (*Call, error) {
+			return p.Enter(ctx, owner, b.id, nil)
+		})
 		return "a call of " + owner + " in " + b.id
 	}
 }

@@ -127,7 +127,7 @@ func (v *victim) killed(t *testing.T, client bool) string {
 	return v.last
 }
 
-// hunt kills rounds × 10 clients or their bridges, in turns, half of them at any moment of all that
+// hunt kills ten clients or their bridges a round, in turns, half of them at any moment of all that
 // they do, the others at any after the sandbox's first result. It returns how many were between
 // that and the last. Nothing that lives may be left.
 func hunt(t *testing.T, steps string, rounds int, vars ...string) (between int) {
@@ -210,8 +210,8 @@ func TestKilledInSandboxes(t *testing.T) {
 	}
 }
 
-// TestKilledWhileHibernating does the same while sandboxes are saved and woken. The next bridge finds
-// each file as it was once, whole, and nothing else is left.
+// TestKilledWhileHibernating does the same while sandboxes are saved and woken. The next bridge
+// finds each file as it was once, whole, and nothing else is left.
 func TestKilledWhileHibernating(t *testing.T) {
 	needEngine(t)
 	rounds := 2

@@ -93,7 +93,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		}
 		noneLeft(t, pids, before, mark)
 	}
-	t.Logf("of %d, killed within %v, %d had answered their call", rounds*atATime, life.Round(time.Millisecond), answered)
+	t.Logf("of %d, killed within %v, %d had answered their call", rounds*atATime, life.Round(time.Millisecond),
+		answered)
 	if answered == rounds*atATime {
 		t.Error("none was killed before its call had been answered")
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // locker stands in for uv, whose index is the world's: it takes the lock that a test has made.
-const locker = "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --output-file ] && cp '%s' \"$2\"; shift; done; cat >/dev/null\n"
+const locker = "#!/bin/sh\nwhile [ $# -gt 0 ]; do\n[ \"$1\" = --output-file ] && cp '%s' \"$2\"\nshift\ndone\n" +
+	"cat >/dev/null\n"
 
 // TestTemplateOnEngine: a template is made, a sandbox from it, which is changed, saved and woken:
 // it has its packages, files and what it was changed to.
@@ -29,8 +30,9 @@ func TestTemplateOnEngine(t *testing.T) {
 	}
 	id, _ := c.tool("sandbox_create", map[string]any{"from_template": name})["id"].(string)
 	in := map[string]any{"sandbox": id, "timeout": 60, "servers": []string{}}
-	if got := c.python("import big; print(open('f', 'w').write('kept'), big.made)", in); !strings.HasPrefix(got.Text, "4 1\n") {
-		t.Fatal(got.Text)
+	begun := c.python("import big; print(open('f', 'w').write('kept'), big.made)", in)
+	if !strings.HasPrefix(begun.Text, "4 1\n") {
+		t.Fatal(begun.Text)
 	}
 	of := func(more map[string]any) map[string]any {
 		more["sandbox_id"] = id
