@@ -33,9 +33,9 @@ func (h half) match(name string) bool {
 	return h.wild.MatchString(name)
 }
 
-// readHalf reads a pattern of one name: * stands for any characters, ? for one, \ takes the next one
-// as it is. A server's ends at the first dot, and what is behind that is rest; dots of its name are
-// written \. or within double quotes.
+// readHalf reads a pattern of one name: * stands for any characters, ? for one, \ takes the next
+// one as it is. A server's ends at the first dot, and what is behind that is rest; dots of its name
+// are written \. or within double quotes.
 func readHalf(text string, server bool) (h half, rest string, dotted bool, err error) {
 	var name, expr strings.Builder
 	var quoted, escaped, wild bool
