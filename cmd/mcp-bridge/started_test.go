@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 )
 
-// TestStartedByNpx: npx is in a directory that a host of the desktop doesn't know, as nvm's are. The
-// user's entry names it by its whole path, with a PATH that has node; a project's does not.
+// TestStartedByNpx: npx is in a directory that a host of the desktop doesn't know, as nvm's are.
+// The user's entry names it by its whole path, with a PATH that has node; a project's does not.
 func TestStartedByNpx(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there npx is npx.cmd, and PATH is the system's")

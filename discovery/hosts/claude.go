@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-// toolSearch is what announces tools where Claude Code's tool search is on, as it is unless its user
-// switches it off. test/hosts compares it with what the program sends.
+// toolSearch is what announces tools where Claude Code's tool search is on, as it is unless its
+// user switches it off. test/hosts compares it with what the program sends.
 //
 //go:embed tool-search.txt
 var toolSearch string

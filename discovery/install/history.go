@@ -53,7 +53,7 @@ func (n note) history(next *note) (steps [][]byte, ok bool) {
 	return append(steps, more[1:]...), true
 }
 
-// following returns the note of another command that found a file as n left it; nil: there is none.
+// following returns the note of another command that found a file as n left it, or nil.
 func (n note) following(all []note) *note {
 	for i := range all {
 		if all[i].Path == n.Path && all[i].Verb != n.Verb && all[i].Before == n.After {
