@@ -50,8 +50,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// quick returns the status of a request that leaves nothing behind in the test, and the session that
-// it has begun.
+// quick returns the status of a request that leaves nothing behind in the test, and the session
+// that it has begun.
 func (s *served) quick(method, body string, headers ...string) (status int, session string) {
 	r, err := http.NewRequestWithContext(context.Background(), method, s.url, strings.NewReader(body))
 	if err != nil {

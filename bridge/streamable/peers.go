@@ -43,7 +43,7 @@ func (p *peers) Accept() (net.Conn, error) {
 }
 
 // peerOf returns whose connections are counted together: those of an address of IPv4, or of a
-// network of IPv6 that one host may have for itself. It returns false for those that aren't counted.
+// network of IPv6 that one host may have for itself. It returns false for what isn't counted.
 func peerOf(addr net.Addr) (netip.Prefix, bool) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {

@@ -54,7 +54,8 @@ func TestPeers(t *testing.T) {
 	if len(first) != 2 {
 		t.Errorf("%d connections of one peer are taken", len(first))
 	}
-	if got := taken("192.0.2.2:1", "[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8::3]:1", "[2001:db8:0:1::3]:1"); len(got) != 4 {
+	if got := taken("192.0.2.2:1", "[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8::3]:1",
+		"[2001:db8:0:1::3]:1"); len(got) != 4 {
 		t.Errorf("%d connections of others are taken", len(got))
 	}
 	if got := taken("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "[::1]:1"); len(got) != 4 {
