@@ -77,8 +77,8 @@ func (l logged) next(t *testing.T, message string) map[string]any {
 	}
 }
 
-// TestRequestsInTheLog: each answer has a name, by which the log has its run and whose it was, or why
-// it was refused.
+// TestRequestsInTheLog: each answer has a name, by which the log has its run and whose it was, or
+// why it was refused.
 func TestRequestsInTheLog(t *testing.T) {
 	lines := make(logged, 1000)
 	log := slog.New(slog.NewJSONHandler(lines, nil))

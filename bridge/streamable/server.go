@@ -30,6 +30,9 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 		ErrorLog: slog.NewLogLogger(h.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	l = netutil.LimitListener(l, maxConns())
+	if !h.cfg.Proxied {
+		l = newPeers(l, max(1, maxConns()/ofPeer))
+	}
 	ended := make(chan error, 1)
 	go func() {
 		if cert != "" {

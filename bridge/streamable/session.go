@@ -204,6 +204,9 @@ func (h *Handler) end(s *session, why error) {
 		s.mu.Lock()
 		streams := s.streams
 		s.streams = nil
+		for _, t := range s.over {
+			t.later.Stop()
+		}
 		s.mu.Unlock()
 		for _, stream := range streams {
 			stream.finish()
@@ -339,10 +342,10 @@ func (s *session) settle(t *stream) {
 		return
 	}
 	s.over = append(s.over, t)
+	t.later = time.AfterFunc(keepTime, func() { s.letGo(t) })
 	first := s.over[0]
 	many := len(s.over) > maxOver || s.held > maxKeptOwned/2
 	s.mu.Unlock()
-	time.AfterFunc(keepTime, func() { s.letGo(t) })
 	if many && first != t {
 		s.letGo(first)
 	}

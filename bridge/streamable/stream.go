@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
@@ -21,10 +22,11 @@ const (
 // response at a time reads it. Of a stream that is kept a later one can read again what an earlier
 // one may have lost.
 type stream struct {
-	name string // in its session
-	of   *session
-	kept bool // or it ends with its reader
-	open int  // of its call and its POST, how many aren't over; guarded by of.mu
+	name  string // in its session
+	of    *session
+	kept  bool        // or it ends with its reader
+	open  int         // of its call and its POST, how many aren't over; guarded by of.mu
+	later *time.Timer // forgets it, once it is over and its session keeps it; guarded by of.mu
 
 	mu     sync.Mutex
 	events []event

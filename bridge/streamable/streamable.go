@@ -73,7 +73,8 @@ type Config struct {
 	// it, and those of another one are answered with 421 and that one's name. Clients know it too.
 	Replica client.Replica
 
-	// Proxied says that a proxy is in front, which tells by X-Forwarded-For who the peer is.
+	// Proxied says that a proxy is in front, which has all the connections, and tells by
+	// X-Forwarded-For whose they are.
 	Proxied bool
 
 	// DrainTime is how long calls that run may go on when the server is told to end; 0 ends them then.

@@ -342,7 +342,17 @@ func TestOthersFiles(t *testing.T) {
 		t.Errorf("without MCP_BRIDGE_CONFIG the log is %s", log)
 	}
 	vars = append(vars, "MCP_BRIDGE_CONFIG="+filepath.Join(home, "listed.json"))
-	log = listen(t, with(command(t, nil), vars...)).said()
+	l := listen(t, with(command(t, nil), vars...))
+	log = l.said()
+	if !strings.Contains(log, "all clients act with the credentials") {
+		t.Errorf("it isn't said whose credentials clients use: %s", log)
+	}
+	metrics, err := http.Get("http://" + hostOf(t, l.url) + "/metrics")
+	must(t, err)
+	metrics.Body.Close()
+	if metrics.StatusCode != http.StatusNotFound {
+		t.Errorf("/metrics without --metrics: %d", metrics.StatusCode)
+	}
 	if strings.Count(log, broken) != 1 || strings.Contains(log, none) {
 		t.Errorf("with MCP_BRIDGE_CONFIG the log is %s", log)
 	}
