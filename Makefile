@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build build-kubernetes install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes install man completions release-check demo test test-all storms soak conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -138,6 +138,9 @@ storms: ## all tests over rootless podman: hostile code, random kills, every ser
 	@test/python-suite
 	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/...
+
+soak: ## what takes long: each bad call a hundred times, a thousand sandboxes, hostile code twice; for a quiet machine; needs the same
+	MCP_BRIDGE_TEST_LONG=1 $(OVER_PODMAN) -v -run '^Test(Rollback|ChurnedSandboxes|HostileTwice|KilledWhileHibernating)$$' ./runtime/podman ./cmd/mcp-bridge
 
 conformance: build ## the official conformance suite, as a server and as a client; needs image and npm
 	@test/conformance/run
