@@ -132,6 +132,8 @@ func TestChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const pushed = "pushed = \"localhost/frames\"\n"
+	values["environments"] = map[string]any{"frames.toml": pushed}
 	// Of Helm's functions the templates use two, and they use nothing else of Helm's.
 	functions := template.FuncMap{
 		"quote":  func(v any) string { return strconv.Quote(fmt.Sprint(v)) },
@@ -157,8 +159,11 @@ func TestChart(t *testing.T) {
 	}
 	servers := 0
 	for _, o := range chart {
-		if _, ok := o.(*corev1.ConfigMap); ok {
+		if c, ok := o.(*corev1.ConfigMap); ok {
 			servers++
+			if c.Data["frames.toml"] != pushed || c.Data["team.json"] == "" {
+				t.Errorf("the chart's ConfigMap has %q", c.Data)
+			}
 			continue
 		}
 		made[show(o)] = true
