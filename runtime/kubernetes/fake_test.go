@@ -38,6 +38,7 @@ type fake struct {
 	pods     map[string]*corev1.Pod
 	leases   map[string]*coordinationv1.Lease
 	guests   map[string]*guest
+	removed  []*corev1.Pod
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
@@ -224,6 +225,7 @@ func (f *fake) remove(name string) {
 	if p := f.pods[name]; p != nil {
 		delete(f.pods, name)
 		f.stamp(&p.ObjectMeta)
+		f.removed = append(f.removed, p)
 		f.tell("DELETED", p)
 	}
 }
@@ -276,11 +278,17 @@ func (f *fake) watch(w http.ResponseWriter, r *http.Request, selector labels.Sel
 	f.events++
 	f.watchers[watch] = true
 	from, _ := strconv.Atoi(since)
-	for _, p := range f.pods {
+	again := func(kind string, p *corev1.Pod) {
 		if v, _ := strconv.Atoi(p.ResourceVersion); v > from && selector.Matches(labels.Set(p.Labels)) {
-			b, _ := json.Marshal(map[string]any{"type": "MODIFIED", "object": p})
+			b, _ := json.Marshal(map[string]any{"type": kind, "object": p})
 			watch.events <- b
 		}
+	}
+	for _, p := range f.pods {
+		again("MODIFIED", p)
+	}
+	for _, p := range f.removed {
+		again("DELETED", p)
 	}
 	f.mu.Unlock()
 	defer func() { f.mu.Lock(); delete(f.watchers, watch); f.mu.Unlock() }()
