@@ -48,6 +48,7 @@ type fake struct {
 	refuse  func(verb, resource string) *metav1.Status     // a request that was understood
 	begin   func(p *corev1.Pod) (status *corev1.PodStatus) // in place of a start; nil starts it
 	events  int                                            // watches that were begun
+	agents  *sandboxes                                     // nil for a cluster without agent-sandbox
 }
 
 type watcher struct {
@@ -68,6 +69,8 @@ func newFake(t testing.TB) *fake {
 		answerJSON(w, map[string]string{"major": "1", "minor": f.minor, "gitVersion": "v1." + f.minor + ".0"})
 	})
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", f.review)
+	mux.HandleFunc("/apis/"+agents.String()+"/", func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
+	mux.HandleFunc("GET /apis/"+agents.String(), func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
 	mux.HandleFunc("GET /apis/node.k8s.io/v1/runtimeclasses/{name}", f.class)
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request){
 		"POST " + core: f.createPod, "GET " + core: f.listPods, "GET " + core + "/{name}": f.getPod,
@@ -231,18 +234,22 @@ func (f *fake) remove(name string) {
 }
 
 func (f *fake) createPod(w http.ResponseWriter, r *http.Request) {
-	p := decode(f.t, r.Body).(*corev1.Pod)
+	created := f.admit(decode(f.t, r.Body).(*corev1.Pod))
+	f.start(created)
+	answerJSON(w, created)
+}
+
+// admit keeps a new pod, and returns it as it is then.
+func (f *fake) admit(p *corev1.Pod) *corev1.Pod {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	p.CreationTimestamp = metav1.Now()
 	p.Spec.NodeName = "here"
 	p.Status.Phase = corev1.PodPending
 	f.stamp(&p.ObjectMeta)
 	f.pods[p.Name] = p
 	f.tell("ADDED", p)
-	created := p.DeepCopy()
-	f.mu.Unlock()
-	f.start(created)
-	answerJSON(w, created)
+	return p.DeepCopy()
 }
 
 func (f *fake) listPods(w http.ResponseWriter, r *http.Request) {
@@ -324,7 +331,7 @@ func (f *fake) deletePod(w http.ResponseWriter, r *http.Request) {
 	o := decode(f.t, r.Body).(*metav1.DeleteOptions)
 	name := r.PathValue("name")
 	f.mu.Lock()
-	p, g := f.pods[name].DeepCopy(), f.guests[name]
+	p := f.pods[name].DeepCopy()
 	f.mu.Unlock()
 	if p == nil {
 		notFound(w, name)
@@ -333,79 +340,26 @@ func (f *fake) deletePod(w http.ResponseWriter, r *http.Request) {
 	if p.DeletionTimestamp == nil {
 		f.change(name, func(p *corev1.Pod) { now := metav1.NewTime(time.Now()); p.DeletionTimestamp = &now })
 	}
-	finish := func() {
-		if g != nil {
-			g.kill()
-			<-g.gone
-		}
-		f.remove(name)
-	}
 	if o.GracePeriodSeconds != nil && *o.GracePeriodSeconds == 0 {
-		finish()
+		f.finish(name)
 	} else if !strings.Contains(p.Spec.Containers[0].Image, "lost-node") {
-		go finish()
+		go f.finish(name)
 	}
 	answerJSON(w, p)
 }
 
-func (f *fake) createLease(w http.ResponseWriter, r *http.Request) {
-	l := decode(f.t, r.Body).(*coordinationv1.Lease)
+// finish ends the container of a pod, and takes the pod from the API.
+func (f *fake) finish(name string) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.leases[l.Name] != nil {
-		fail(w, &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonAlreadyExists})
-		return
+	p, g := f.pods[name].DeepCopy(), f.guests[name]
+	f.mu.Unlock()
+	if g != nil {
+		g.kill()
+		<-g.gone
 	}
-	f.stamp(&l.ObjectMeta)
-	f.leases[l.Name] = l
-	answerJSON(w, l)
-}
-
-func (f *fake) listLeases(w http.ResponseWriter, r *http.Request) {
-	selector, _ := labels.Parse(r.URL.Query().Get("labelSelector"))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var list coordinationv1.LeaseList
-	for _, l := range f.leases {
-		if selector.Matches(labels.Set(l.Labels)) {
-			list.Items = append(list.Items, *l)
-		}
-	}
-	answerJSON(w, list)
-}
-
-func (f *fake) updateLease(w http.ResponseWriter, r *http.Request) {
-	l := decode(f.t, r.Body).(*coordinationv1.Lease)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	was := f.leases[l.Name]
-	switch {
-	case was == nil:
-		notFound(w, l.Name)
-		return
-	case l.ResourceVersion != was.ResourceVersion:
-		fail(w, &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict})
-		return
-	}
-	f.stamp(&l.ObjectMeta)
-	f.leases[l.Name] = l
-	answerJSON(w, l)
-}
-
-func (f *fake) deleteLease(w http.ResponseWriter, r *http.Request) {
-	o := decode(f.t, r.Body).(*metav1.DeleteOptions)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l := f.leases[r.PathValue("name")]
-	switch {
-	case l == nil:
-		notFound(w, r.PathValue("name"))
-	case o.Preconditions != nil && o.Preconditions.ResourceVersion != nil &&
-		*o.Preconditions.ResourceVersion != l.ResourceVersion:
-		fail(w, &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict})
-	default:
-		delete(f.leases, l.Name)
-		answerJSON(w, metav1.Status{Status: metav1.StatusSuccess})
+	f.remove(name)
+	if f.agents != nil && p != nil {
+		f.agents.gone(p)
 	}
 }
 

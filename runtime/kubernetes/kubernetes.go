@@ -88,6 +88,7 @@ func New(cfg Config) *Driver {
 // before.
 func (d *Driver) Close() error {
 	if c := d.Shut(); c != nil {
+		c.claims.release()
 		c.leases.end()
 		c.leases.release()
 		c.pods.end()

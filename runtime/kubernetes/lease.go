@@ -228,9 +228,12 @@ func (l *leases) sweep(ctx context.Context, all bool) {
 	if !removed && !all {
 		return
 	}
+	if err := l.c.claims.reap(ctx, l.alive); err != nil && ctx.Err() == nil {
+		l.c.d.log.Warn("pools of dead bridges could not be removed", "err", err)
+	}
 	found, err := l.c.d.Orphans(ctx, l.c.d.self)
 	for _, o := range found {
-		if err = l.c.delete(ctx, o.ID, grace); err != nil {
+		if err = l.c.Kill(ctx, o.ID); err != nil {
 			break
 		}
 		l.c.d.log.Info("pod of a dead bridge is removed", "pod", o.Name, "was_running", o.Running)

@@ -15,6 +15,7 @@ import (
 	"text/template"
 
 	"go.yaml.in/yaml/v3"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -73,20 +74,33 @@ func find[T apiruntime.Object](t *testing.T) T {
 	return found[0]
 }
 
-// TestRights: the Role grants the verbs that the driver checks for, and no other.
+// TestRights: the Roles grant the verbs that the driver checks for, and no other.
 func TestRights(t *testing.T) {
+	grants(t, find[*rbacv1.Role](t), needed)
+	var role *rbacv1.Role
+	for _, o := range objects(t, manifests+"/agent-sandbox", nil) {
+		if r, ok := o.(*rbacv1.Role); ok {
+			role = r
+		}
+	}
+	grants(t, role, claimRights)
+}
+
+// grants checks that a Role grants these rights and no others.
+func grants(t *testing.T, role *rbacv1.Role, rights []authorizationv1.ResourceAttributes) {
+	t.Helper()
 	var want, got []string
-	for _, r := range needed {
+	for _, r := range rights {
 		want = append(want, r.Verb+" "+r.Group+"/"+strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/"))
 	}
-	for _, rule := range find[*rbacv1.Role](t).Rules {
+	for _, rule := range role.Rules {
 		for _, verb := range rule.Verbs {
 			got = append(got, verb+" "+rule.APIGroups[0]+"/"+rule.Resources[0])
 		}
 	}
 	slices.Sort(want)
 	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("the Role grants\n%q, want\n%q", got, want)
+		t.Errorf("the Role %s grants\n%q, want\n%q", role.Name, got, want)
 	}
 }
 
