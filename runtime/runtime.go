@@ -112,7 +112,7 @@ type Hardening struct {
 // SeccompProfile is a filter of system calls in the JSON that Docker and podman share.
 type SeccompProfile struct {
 	Name string // as the user chose it: "strict", or a path
-	JSON []byte
+	JSON []byte // empty for a file that a cluster's nodes have
 }
 
 // Progress takes one line of what an engine says while it works on something slow, such as a pull.

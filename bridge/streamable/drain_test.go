@@ -2,6 +2,7 @@ package streamable_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -136,4 +137,25 @@ func TestStuckCall(t *testing.T) {
 		<-answered
 		close(release)
 	})
+}
+
+// TestLost: while no code can be run, no new calls are sent here.
+func TestLost(t *testing.T) {
+	var lost error
+	s := serve(t, nil, func(cfg *streamable.Config) { cfg.Lost = func() error { return lost } })
+	for _, tt := range []struct {
+		err  error
+		want int
+	}{{nil, http.StatusOK}, {errors.New("secret"), http.StatusServiceUnavailable}, {nil, http.StatusOK}} {
+		lost = tt.err
+		r, err := s.client.Get(strings.TrimSuffix(s.url, streamable.Path) + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if r.StatusCode != tt.want || strings.Contains(string(text), "secret") {
+			t.Errorf("with %v: %d %s", tt.err, r.StatusCode, text)
+		}
+	}
 }

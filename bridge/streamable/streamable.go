@@ -73,6 +73,9 @@ type Config struct {
 	// it, and those of another one are answered with 421 and that one's name. Clients know it too.
 	Replica client.Replica
 
+	// Lost, which may be nil, returns why no code can be run for now. /healthz is 503 while it does.
+	Lost func() error
+
 	Metrics bool         // whether /metrics is served, to those whom Authenticate lets in
 	Log     *slog.Logger // nil means silence
 }
@@ -165,8 +168,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(counted, r)
 }
 
-// serveHealth says whether new calls are taken.
+// serveHealth says whether new calls are taken. It tells no secrets: who asks isn't known.
 func (h *Handler) serveHealth(w http.ResponseWriter, _ *http.Request) {
+	if h.cfg.Lost != nil && h.cfg.Lost() != nil {
+		refuse(w, http.StatusServiceUnavailable, "no code can be run now: what runs it can't be reached, as the log says")
+		return
+	}
 	if h.isDraining() {
 		refuse(w, http.StatusServiceUnavailable, "draining: calls that run are finished, and no others are taken")
 		return

@@ -216,7 +216,7 @@ func (c config) check() error {
 // in, which may be another user's work.
 func (c config) checkPaths() error {
 	profile := c.Seccomp
-	if profile == seccomp.Strict || profile == seccomp.Engine {
+	if profile == seccomp.Strict || profile == seccomp.Engine || c.nodesFilter() {
 		profile = ""
 	}
 	for _, given := range []struct{ name, path string }{

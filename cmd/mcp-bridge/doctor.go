@@ -186,7 +186,7 @@ func (d *doctor) settings(lookup func(string) (string, bool), right bool) {
 			"a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
 	}
 	// one that can't be used has a row of its own
-	if _, err := seccomp.Load(d.cfg.Seccomp); err == nil && d.cfg.Seccomp != seccomp.Strict {
+	if _, err := d.cfg.filter(); err == nil && d.cfg.Seccomp != seccomp.Strict {
 		d.say(toKnow, "settings", "MCP_BRIDGE_SECCOMP="+d.cfg.Seccomp,
 			"the engine's filter of system calls is not the strict one", "unset it")
 	}
@@ -218,20 +218,31 @@ func (d *doctor) examine(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	d.walls(f)
-	for _, k := range sandbox.Enforcements(f, d.sandboxConfig(once)) {
-		r := limitRow(k, f)
-		if less := d.cfg.beyond(k.Limit, f); less != "" {
-			r = row{r.Check, toKnow, r.Found, less, "set a lower MCP_BRIDGE_" + strings.ToUpper(k.Limit)}
+	var image runtime.Image
+	if f.Cluster { // its nodes tell what they give once they have had a pod
+		if image, ok = d.image(ctx); !ok {
+			return false
 		}
-		d.say(r.Status, r.Check, r.Found, r.Means, r.Fix)
+		if after, err := d.driver.Facts(ctx); err == nil {
+			f = after
+		}
 	}
+	d.walls(f)
+	d.limits(f)
 	d.orphans(ctx)
-	if !d.image(ctx) {
-		return false
+	if !f.Cluster {
+		if image, ok = d.image(ctx); !ok {
+			return false
+		}
 	}
 	d.packages(ctx)
-	return d.tryRun(ctx)
+	if !d.tryRun(ctx) {
+		return false
+	}
+	if f.Cluster {
+		d.network(ctx, image)
+	}
+	return true
 }
 
 // packages makes a row for each environment that is built, and for settings that can't be read.
@@ -275,28 +286,8 @@ func (d *doctor) servers() {
 	}
 }
 
-// orphans makes the row of what other bridges left behind. It is removed beside the run at the end,
-// as beside every first run of a bridge.
-func (d *doctor) orphans(ctx context.Context) {
-	found, err := d.driver.Orphans(ctx, runtime.Self())
-	switch {
-	case err != nil:
-		d.say(toKnow, "orphans", "containers of dead bridges can't be looked for: "+err.Error(),
-			"some may be left", "mcp-bridge doctor --reap")
-	case len(found) == 0:
-		d.say(fine, "orphans", "no container of a dead bridge is left", "", "")
-	default:
-		var lines []string
-		now := time.Now()
-		for _, o := range found {
-			lines = append(lines, orphanLine(o, now))
-		}
-		d.say(toKnow, "orphans", strings.Join(lines, "; "),
-			"bridges that were killed left them; they are removed beside the run below", "mcp-bridge doctor --reap")
-	}
-}
-
-func (d *doctor) image(ctx context.Context) bool {
+// image makes the row of the image that code runs in, and gets it where it is missing.
+func (d *doctor) image(ctx context.Context) (runtime.Image, bool) {
 	here, err := d.present(ctx)
 	first := d.cfg.images()[0]
 	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
@@ -314,14 +305,14 @@ func (d *doctor) image(ctx context.Context) bool {
 	if errors.As(err, &unfit) {
 		d.say(fine, "image", imageLine(unfit.Image), "", "")
 		d.trouble("python", err, "no code can be run in it")
-		return false
+		return i, false
 	}
 	if err != nil {
 		d.trouble("image", err, "no code can be run")
-		return false
+		return i, false
 	}
 	d.say(fine, "image", imageLine(i), pinMeaning(i), "")
-	return true
+	return i, true
 }
 
 // makesImage reports whether an image that is made here is used where none can be pulled.

@@ -128,6 +128,38 @@ func (d *doctor) seccomp(f runtime.Facts) {
 	}
 }
 
+// limits makes a row for each limit of a run.
+func (d *doctor) limits(f runtime.Facts) {
+	for _, k := range sandbox.Enforcements(f, d.sandboxConfig(once)) {
+		r := limitRow(k, f)
+		if less := d.cfg.beyond(k.Limit, f); less != "" {
+			r = row{r.Check, toKnow, r.Found, less, "set a lower MCP_BRIDGE_" + strings.ToUpper(k.Limit)}
+		}
+		d.say(r.Status, r.Check, r.Found, r.Means, r.Fix)
+	}
+}
+
+// orphans makes the row of what other bridges left behind. It is removed beside the run at the end,
+// as beside every first run of a bridge.
+func (d *doctor) orphans(ctx context.Context) {
+	found, err := d.driver.Orphans(ctx, runtime.Self())
+	switch {
+	case err != nil:
+		d.say(toKnow, "orphans", "containers of dead bridges can't be looked for: "+err.Error(),
+			"some may be left", "mcp-bridge doctor --reap")
+	case len(found) == 0:
+		d.say(fine, "orphans", "no container of a dead bridge is left", "", "")
+	default:
+		var lines []string
+		now := time.Now()
+		for _, o := range found {
+			lines = append(lines, orphanLine(o, now))
+		}
+		d.say(toKnow, "orphans", strings.Join(lines, "; "),
+			"bridges that were killed left them; they are removed beside the run below", "mcp-bridge doctor --reap")
+	}
+}
+
 // keptBy is for people what sandbox.EnforcedBy is.
 var keptBy = map[sandbox.EnforcedBy]string{
 	sandbox.ByEngine:   "kept by the engine",
@@ -148,6 +180,8 @@ func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 	cgroups := k.Limit == "memory" || k.Limit == "pids" || k.Limit == "cpus"
 	switch {
 	case !cgroups || k.By != sandbox.ByWatch && k.By != sandbox.ByAffinity:
+	case f.Cluster:
+		r.Status, r.Fix = toKnow, "set podPidsLimit in the configuration of the nodes' kubelets"
 	case f.CgroupVersion == 1:
 		r.Status, r.Fix = toKnow, "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), where a rootless "+
 			"engine can keep it"

@@ -190,6 +190,22 @@ func TestDoctorNames(t *testing.T) {
 		}, nil, true,
 			[]row{{"users", toKnow, "share", "", ""}, {"limit pids", toKnow, "", "watched by the guest", "Delegate="},
 				{"limit cpus", fine, "all cores", "not kept", ""}}, ""},
+		{"a cluster", func(e *fakeEngine) {
+			e.facts.Cluster, e.facts.Rootless, e.facts.Enforces.PIDs, e.facts.OwnUsers = true, false, false, false
+			e.looked = func(e *fakeEngine) { e.facts.Lacks = []string{"its nodes refuse user namespaces"} }
+		}, nil, true,
+			[]row{{"rootless", toKnow, "nodes run the containers", "", "RuntimeClass"},
+				{"lacks", toKnow, "its nodes refuse user namespaces", "", ""},
+				{"limit pids", toKnow, "", "watched by the guest", "podPidsLimit"},
+				{"network", fine, "no socket of the internet", "guest's own filter", ""},
+				{"NetworkPolicy", fine, "could not reach the API server", "", ""}}, ""},
+		{"a cluster whose network keeps no policy", func(e *fakeEngine) { e.facts.Cluster, e.reached = true, true },
+			nil, true,
+			[]row{{"NetworkPolicy", toKnow, "this cluster's network keeps none", "only the guest's own filter",
+				"kubectl apply -k"}}, ""},
+		{"a cluster without room for one more pod", func(e *fakeEngine) {
+			e.facts.Cluster, e.tryErr = true, errors.New("no node took the pod")
+		}, nil, true, []row{{"NetworkPolicy", toKnow, "no node took the pod", "may be all", ""}}, ""},
 		{"limits that bite", func(*fakeEngine) {}, map[string]string{"MCP_BRIDGE_CPUS": "2"}, true,
 			[]row{{"limit memory", fine, "512 MiB", "kept by the engine", ""},
 				{"limit cpus", fine, "2 cores", "kept by the engine", ""},

@@ -33,13 +33,27 @@ type engines struct {
 // newDriver chooses among the engines that the environment names: one, the one that answers at a
 // URL, or any.
 func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, error) {
-	profile, err := seccomp.Load(cfg.Seccomp)
+	profile, err := cfg.filter()
 	if err != nil {
 		return nil, usageError{err}
 	}
 	e := engines{cfg: cfg, hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: cfg.OCIRuntime}, guard: g,
 		log: log}
 	return detect.New(detect.Config{Candidates: e.candidates(), Log: log}), nil
+}
+
+// filter returns the filter of system calls that the engine is to set.
+func (c config) filter() (*runtime.SeccompProfile, error) {
+	if c.nodesFilter() {
+		return &runtime.SeccompProfile{Name: c.Seccomp}, nil
+	}
+	return seccomp.Load(c.Seccomp)
+}
+
+// nodesFilter reports whether the filter is a file that a cluster's nodes have: localhost/NAME, in
+// the cluster's own words.
+func (c config) nodesFilter() bool {
+	return isCluster(c.Runtime) && strings.HasPrefix(c.Seccomp, "localhost/")
 }
 
 // candidates returns them in order of preference.

@@ -28,6 +28,9 @@ type fakeEngine struct {
 	reapErr  error
 	removed  []string
 	listed   []runtime.ListedImage
+	reached  bool              // by a container without the guest
+	tryErr   error             // of looking whether it reaches anything
+	looked   func(*fakeEngine) // called when an image is looked for
 
 	hold          chan struct{} // a pull goes on until it is closed; nil: it doesn't
 	starts, pulls int
@@ -64,6 +67,9 @@ func (e *fakeEngine) Start(_ context.Context, p runtime.Progress) error {
 }
 
 func (e *fakeEngine) FindImage(_ context.Context, ref string) (runtime.Image, bool, error) {
+	if e.looked != nil {
+		e.looked(e)
+	}
 	i := e.image
 	i.Ref = ref
 	return i, !e.missing, nil
@@ -82,6 +88,8 @@ func (e *fakeEngine) PullImage(_ context.Context, ref string, p runtime.Progress
 	i.Ref = ref
 	return i, nil
 }
+
+func (e *fakeEngine) Reaches(context.Context, string) (bool, error) { return e.reached, e.tryErr }
 
 func (e *fakeEngine) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
 	if (e.end != runtime.Exit{} || e.endErr != nil) {

@@ -253,5 +253,6 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	return streamable.New(streamable.Config{
 		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.origins, Metrics: l.metrics, Log: p.log,
 		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.replica(listening),
+		Lost: p.driver.Lost,
 	}).Serve(ctx, socket, l.cert, l.key)
 }

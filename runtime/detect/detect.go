@@ -234,6 +234,37 @@ func (d *Driver) Remove(ctx context.Context, ids ...string) error {
 	return err
 }
 
+// Lost returns why no code can be run until an engine that was chosen once is back. Only a driver
+// that keeps a lease of its engine knows that without asking; otherwise it is nil.
+func (d *Driver) Lost() error {
+	d.mu.Lock()
+	open := slices.Clone(d.open)
+	d.mu.Unlock()
+	for _, e := range open {
+		if e == nil {
+			continue
+		}
+		if l, ok := e.Driver.(interface{ Lost() error }); ok && l.Lost() != nil {
+			return l.Lost()
+		}
+	}
+	return nil
+}
+
+// Reaches reports whether a container without our guest reaches anything. Only the driver of
+// clusters can tell, whose containers have a network interface.
+func (d *Driver) Reaches(ctx context.Context, image string) (reached bool, err error) {
+	return use(ctx, d, func(e runtime.Driver) (bool, error) {
+		r, ok := e.(interface {
+			Reaches(ctx context.Context, image string) (bool, error)
+		})
+		if !ok {
+			return false, errors.New(e.Name() + " gives containers no network to look at")
+		}
+		return r.Reaches(ctx, image)
+	})
+}
+
 // Start implements runtime.Starter: it starts the engine that Facts has called dormant, and chooses
 // it. Those who look for an engine meanwhile wait for that.
 func (d *Driver) Start(ctx context.Context, p runtime.Progress) error {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
+	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
 
 // TestLost: the call in which the engine goes away fails; the next one finds another, or the same
@@ -101,4 +103,47 @@ func TestLostIsKept(t *testing.T) {
 		}
 		closed(t, d, a, b)
 	})
+}
+
+// tells is an engine whose driver keeps a lease, and can look at its containers' network.
+type tells struct {
+	runtimetest.Local
+	lost error
+}
+
+func (e *tells) Lost() error                                 { return e.lost }
+func (*tells) Reaches(context.Context, string) (bool, error) { return true, nil }
+
+// TestLease: a driver that can tell is asked whether its engine is lost, once it was chosen.
+func TestLease(t *testing.T) {
+	e := &tells{lost: errors.New("its lease is over")}
+	d := detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "c",
+		Open: func() runtime.Driver { return e }}}})
+	defer d.Close()
+	if err := d.Lost(); err != nil {
+		t.Errorf("before any use: %v", err)
+	}
+	if reached, err := d.Reaches(t.Context(), "x"); !reached || err != nil {
+		t.Errorf("got %v, %v", reached, err)
+	}
+	if err := d.Lost(); !errors.Is(err, e.lost) {
+		t.Errorf("got %v", err)
+	}
+	e.lost = nil
+	if err := d.Lost(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoLease: other drivers tell nothing of either.
+func TestNoLease(t *testing.T) {
+	d := detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "l",
+		Open: func() runtime.Driver { return runtimetest.Local{} }}}})
+	defer d.Close()
+	if _, err := d.Reaches(t.Context(), "x"); err == nil {
+		t.Error("an engine without a network has told of one")
+	}
+	if err := d.Lost(); err != nil {
+		t.Error(err)
+	}
 }

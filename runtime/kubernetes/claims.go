@@ -68,7 +68,6 @@ type claims struct {
 	mu     sync.Mutex
 	failed bool                 // the controller has given no pod in time: pods are made instead
 	pools  map[string]time.Time // when one was last used, by name
-	owners map[string]bool      // instances that have pools
 }
 
 // findClaims returns nil where the cluster has no agent-sandbox, or the account no right to use it.
@@ -91,7 +90,7 @@ func (c *connection) findClaims(ctx context.Context) (*claims, error) {
 		return nil, nil
 	}
 	api, err := dynamic.NewForConfig(c.cfg)
-	return &claims{c: c, api: api, turn: make(chan struct{}, 1), pools: map[string]time.Time{}, owners: map[string]bool{}}, err
+	return &claims{c: c, api: api, turn: make(chan struct{}, 1), pools: map[string]time.Time{}}, err
 }
 
 // use reports whether a start is a claim.
@@ -181,7 +180,6 @@ func (l *claims) pool(ctx context.Context, p *corev1.Pod, instance string) (stri
 	l.mu.Lock()
 	_, has := l.pools[name]
 	l.pools[name] = time.Now()
-	l.owners[instance] = true
 	l.mu.Unlock()
 	if has {
 		return name, nil
@@ -269,8 +267,8 @@ func (l *claims) drop(ctx context.Context, instance string) error {
 }
 
 // reap drops what dead bridges have left. A bridge takes its lease before it makes a pool, so pools
-// are asked for before living is.
-func (l *claims) reap(ctx context.Context, living func(context.Context) (func(string) bool, error)) error {
+// are asked for before leases are.
+func (l *claims) reap(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
@@ -278,12 +276,12 @@ func (l *claims) reap(ctx context.Context, living func(context.Context) (func(st
 	if err != nil || len(found.Items) == 0 {
 		return err
 	}
-	alive, err := living(ctx)
+	living, _, err := l.c.d.leases.look(ctx, l.c)
 	if err != nil {
 		return err
 	}
 	for _, pool := range found.Items {
-		if instance := pool.GetLabels()[runtime.LabelInstance]; !alive(instance) {
+		if instance := pool.GetLabels()[runtime.LabelInstance]; !living[instance] {
 			err = errors.Join(err, l.drop(ctx, instance))
 		}
 	}
@@ -297,7 +295,7 @@ func (l *claims) release() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), atTheEnd)
 	defer cancel()
-	for instance := range l.owners {
+	for instance := range l.c.d.leases.all() {
 		if err := l.drop(ctx, instance); err != nil {
 			l.c.d.log.Debug("pools not removed", "instance", instance, "err", err)
 		}

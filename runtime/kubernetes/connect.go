@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 	client "k8s.io/client-go/kubernetes"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -26,13 +27,13 @@ import (
 type connection struct {
 	d         *Driver
 	cli       client.Interface
+	direct    client.Interface // whose requests don't queue behind cli's
 	cfg       *rest.Config
 	namespace string
 	facts     runtime.Facts
 	ownUsers  bool // the server knows of user namespaces
 	pods      *pods
 	claims    *claims // nil for a cluster without agent-sandbox
-	leases    *leases
 
 	mu      sync.Mutex
 	images  map[string]runtime.Image // those that a pod has had, by full name
@@ -40,7 +41,8 @@ type connection struct {
 }
 
 // Rates of requests to the API server: some for each pod that starts. A server that has less to
-// give answers 429 and says when to come back, which client-go does.
+// give answers 429 and says when to come back, which client-go does. Pings and the renewals of
+// leases, one in ten seconds, don't wait for their turn: late ones would cost a connection and pods.
 const (
 	requestsASecond = 50
 	requestsAtOnce  = 100
@@ -72,7 +74,13 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, d.Unavailable(cfg.Host, err, "check the cluster's entry in the kubeconfig")
 	}
-	c := &connection{d: d, cli: cli, cfg: cfg, namespace: namespace, images: map[string]runtime.Image{},
+	unlimited := rest.CopyConfig(cfg)
+	unlimited.QPS = -1
+	direct, err := client.NewForConfig(unlimited)
+	if err != nil {
+		return nil, d.Unavailable(cfg.Host, err, "check the cluster's entry in the kubeconfig")
+	}
+	c := &connection{d: d, cli: cli, direct: direct, cfg: cfg, namespace: namespace, images: map[string]runtime.Image{},
 		streams: map[string]*stream{}}
 	if err := c.ask(ctx); err != nil {
 		return nil, err
@@ -80,7 +88,8 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	if c.claims, err = c.findClaims(ctx); err != nil {
 		return nil, err
 	}
-	c.pods, c.leases = watchPods(c), keepLeases(c)
+	c.pods = watchPods(c)
+	d.leases.start.Do(func() { d.Go(d.leases.keep) })
 	return c, nil
 }
 
@@ -113,10 +122,13 @@ func (c *connection) ask(ctx context.Context) error {
 				"what code prints",
 		},
 	}
-	if h := c.d.cfg.Hardening.Seccomp; h != nil {
+	if h := c.d.cfg.Hardening.Seccomp; nodesProfile(h) != "" {
+		c.facts.Seccomp = h.Name
+	} else if h != nil {
 		c.facts.Lacks = append(c.facts.Lacks, fmt.Sprintf("a cluster takes no seccomp profile over its API, "+
 			"so %q is "+
-			"not set: the node's default and the guest's own filter hold", h.Name))
+			"not set: the node's default and the guest's own filter hold; MCP_BRIDGE_SECCOMP=localhost/NAME names a "+
+			"file that the nodes have", h.Name))
 	}
 	if err := c.runtimeClass(ctx); err != nil {
 		return err
@@ -127,7 +139,7 @@ func (c *connection) ask(ctx context.Context) error {
 // version asks the API server what it is.
 func (c *connection) version(ctx context.Context) (version.Info, error) {
 	var v version.Info
-	b, err := c.cli.CoreV1().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	b, err := c.direct.CoreV1().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -228,18 +240,24 @@ func (c *connection) Home() string { return c.facts.Endpoint }
 // There implements engine.Client.
 func (c *connection) There() bool { return true }
 
-// Ping implements engine.Client.
+// Ping implements engine.Client. A server that no longer knows the account counts as gone, so that
+// the next connection reads the kubeconfig again.
 func (c *connection) Ping(ctx context.Context) error {
 	_, err := c.version(ctx)
 	var status apierrors.APIStatus
-	if errors.As(err, &status) { // it answers, if only that it has too much to do
+	if errors.As(err, &status) && !apierrors.IsUnauthorized(err) { // if only that it has too much to do
 		return nil
 	}
 	return err
 }
 
-// Close implements engine.Client.
+// Close implements engine.Client. Runs that are under way hear of their pods until they have ended.
 func (c *connection) Close() {
-	c.leases.end()
+	c.pods.drain(c.d.Life())
 	c.pods.end()
+}
+
+// leases returns what leases are read and written by.
+func (c *connection) leases() coordination.LeaseInterface {
+	return c.direct.CoordinationV1().Leases(c.namespace)
 }

@@ -42,6 +42,7 @@ type fake struct {
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
+	service string                                         // what pods are told to be the API server
 	minor   string                                         // of the server; 36 unless set
 	classes map[string]string                              // RuntimeClasses and their handlers
 	denied  map[string]bool                                // verbs and resources
@@ -49,6 +50,8 @@ type fake struct {
 	begin   func(p *corev1.Pod) (status *corev1.PodStatus) // in place of a start; nil starts it
 	events  int                                            // watches that were begun
 	agents  *sandboxes                                     // nil for a cluster without agent-sandbox
+	down    chan struct{}                                  // closed while it can't be reached
+	expired bool                                           // no token is known
 }
 
 type watcher struct {
@@ -61,8 +64,8 @@ const testNamespace = "code"
 
 func newFake(t testing.TB) *fake {
 	f := &fake{t: t, pods: map[string]*corev1.Pod{}, leases: map[string]*coordinationv1.Lease{},
-		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36",
-		classes: map[string]string{}, denied: map[string]bool{}}
+		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36", service: "127.0.0.1:1",
+		classes: map[string]string{}, denied: map[string]bool{}, down: make(chan struct{})}
 	mux := http.NewServeMux()
 	const core, lease = "/api/v1/namespaces/{ns}/pods", "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
@@ -80,7 +83,21 @@ func newFake(t testing.TB) *fake {
 	} {
 		mux.HandleFunc(pattern, f.counted(pattern, h))
 	}
-	f.server = httptest.NewServer(mux)
+	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-f.downs():
+			panic(http.ErrAbortHandler) // which closes the connection
+		default:
+		}
+		f.mu.Lock()
+		expired := f.expired
+		f.mu.Unlock()
+		if expired {
+			fail(w, &metav1.Status{Code: http.StatusUnauthorized, Reason: metav1.StatusReasonUnauthorized})
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(func() {
 		f.mu.Lock()
 		for w := range f.watchers {
@@ -95,6 +112,26 @@ func newFake(t testing.TB) *fake {
 		f.server.Close()
 	})
 	return f
+}
+
+// lose makes the API server unreachable: its streams break, and requests get no answer. The node
+// goes on, and finds the inputs of its containers at their end.
+func (f *fake) lose() {
+	close(f.downs())
+	f.server.CloseClientConnections()
+}
+
+// recover makes it reachable again.
+func (f *fake) recover() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = make(chan struct{})
+}
+
+func (f *fake) downs() chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.down
 }
 
 // counted counts a request, and refuses it where the test says so.

@@ -45,13 +45,24 @@ func (c *connection) PullImage(ctx context.Context, name, _ string, _ runtime.Pr
 }
 
 // probe has a pod of an image started, and keeps what its node says of it.
-func (c *connection) probe(ctx context.Context, ref string, pull corev1.PullPolicy) (err error) {
+func (c *connection) probe(ctx context.Context, ref string, pull corev1.PullPolicy) error {
+	change := func(p *corev1.Pod) { p.Spec.Containers[0].ImagePullPolicy = pull }
+	return c.withPod(ctx, ref, change, c.d.times.pull, running, func(p *corev1.Pod) {
+		c.keep(ref, status(p).ImageID)
+	})
+}
+
+// withPod makes a pod that runs none of the user's code, waits until done says that it is as far,
+// calls then, which may be nil, and removes the pod.
+func (c *connection) withPod(ctx context.Context, ref string, change func(*corev1.Pod), patience time.Duration,
+	done func(*corev1.Pod, bool) (bool, error), then func(*corev1.Pod),
+) (err error) {
 	s := runtime.Spec{
 		Image: ref, Command: []string{"true"}, User: "65534:65534", Owner: c.d.self, MaxAge: probeAge,
-		Limits: runtime.Limits{Memory: 32 << 20, PIDs: 16, NoFile: 64, Shm: 1 << 20},
+		Limits: runtime.Limits{Memory: 64 << 20, PIDs: 16, NoFile: 64, Shm: 1 << 20},
 	}
-	if err := c.leases.hold(ctx, s.Owner); err != nil {
-		return fmt.Errorf("taking a lease: %w", c.explain(err))
+	if err := c.d.leases.hold(ctx, c, s.Owner); err != nil {
+		return err
 	}
 	name := s.Owner.NewName()
 	defer func() {
@@ -63,14 +74,15 @@ func (c *connection) probe(ctx context.Context, ref string, pull corev1.PullPoli
 	}()
 	make := func() *corev1.Pod {
 		p := c.pod(name, s)
-		p.Spec.Containers[0].ImagePullPolicy = pull
+		change(p)
 		return p
 	}
-	if err := c.start(ctx, make, c.d.times.pull, running); err != nil {
+	if err := c.start(ctx, make, patience, done); err != nil {
 		return err
 	}
-	p, _, _ := c.pods.last(podName(name))
-	c.keep(ref, status(p).ImageID)
+	if p, _, _ := c.pods.last(podName(name)); then != nil {
+		then(p)
+	}
 	return nil
 }
 

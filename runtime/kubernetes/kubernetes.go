@@ -35,10 +35,11 @@ type Config struct {
 type Driver struct {
 	*engine.Engine[*connection]
 
-	cfg   Config
-	log   *slog.Logger
-	self  runtime.Owner // of the pods that find out about an image
-	times times
+	cfg    Config
+	log    *slog.Logger
+	self   runtime.Owner // of the pods that find out about an image
+	times  times
+	leases *leases
 	// the nodes have refused a user namespace to a pod, which then shares the node's
 	sharedUsers  atomic.Bool
 	ownUsersWork atomic.Bool // a pod has had one
@@ -46,13 +47,14 @@ type Driver struct {
 
 // times bound what the cluster is given time for. Tests shorten them.
 type times struct {
-	start   time.Duration // from a pod's creation until its container runs
-	users   time.Duration // the same of the first pod with a user namespace, which not every node gives
-	pull    time.Duration // the same where an image may have to be pulled first
-	renew   time.Duration // from one renewal of a lease to the next
-	lease   time.Duration // after which a bridge that hasn't renewed its lease is dead
-	force   time.Duration // after which a pod that doesn't end is taken from the API without its node's word
-	settled time.Duration // after which a lease that was never seen to change is believed to be over
+	start time.Duration // from a pod's creation until its container runs
+	users time.Duration // the same of the first pod with a user namespace, which not every node gives
+	pull  time.Duration // the same where an image may have to be pulled first
+	renew time.Duration // from one renewal of a lease to the next
+	lease time.Duration // after which a bridge that hasn't renewed its lease is dead
+	force time.Duration // after which a pod that doesn't end is taken from the API without its node's word
+	// by its holder's clock; a lease this old is over at first sight: clocks are wrong by minutes
+	settled time.Duration
 }
 
 var (
@@ -73,7 +75,7 @@ func New(cfg Config) *Driver {
 	d := &Driver{cfg: cfg, log: log, self: runtime.Self(), times: times{
 		start: 25 * time.Second, users: 8 * time.Second, pull: 10 * time.Minute, renew: 10 * time.Second,
 		lease: 40 * time.Second,
-		force: 30 * time.Second, settled: 10 * time.Minute,
+		force: 30 * time.Second, settled: 24 * time.Hour,
 	}}
 	d.Engine = engine.New(engine.Config[*connection]{
 		Name:  "kubernetes",
@@ -81,16 +83,30 @@ func New(cfg Config) *Driver {
 		Log:   log,
 		Look:  d.look,
 	})
+	d.leases = newLeases(d)
 	return d
 }
 
-// Close ends the connection and the lease of this bridge. Containers of runs under way must be gone
+// Lost returns why no code is run until the API server is back: it has not renewed this bridge's
+// lease for as long as that lasts. It is nil otherwise, and asks nothing.
+func (d *Driver) Lost() error {
+	err := d.leases.lost()
+	if err == nil {
+		return nil
+	}
+	endpoint := ""
+	if c, ok := d.Current(); ok {
+		endpoint = c.facts.Endpoint
+	}
+	return d.Unavailable(endpoint, err, "check that the cluster is up: kubectl cluster-info")
+}
+
+// Close ends the connection and the leases of this bridge. Containers of runs under way must be gone
 // before.
 func (d *Driver) Close() error {
 	if c := d.Shut(); c != nil {
 		c.claims.release()
-		c.leases.end()
-		c.leases.release()
+		d.leases.release(c)
 		c.pods.end()
 	}
 	return nil

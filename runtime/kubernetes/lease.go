@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -20,21 +21,26 @@ import (
 // leases tell the bridges of a namespace of each other. Each bridge renews one of its own; one that
 // was not seen to change for as long as it lasts is over, by the clock of the one that looks, and
 // its bridge dead. Any other bridge then removes the lease, and after that the pods of its owner.
+//
+// They are the driver's and outlive its connections: a bridge that connects again still has pods.
 type leases struct {
-	c      *connection
-	cancel context.CancelFunc
-	keeper sync.WaitGroup
+	d     *Driver
+	start sync.Once
 
-	mu   sync.Mutex
-	held map[string]*hold    // by instance
-	seen map[string]observed // others', by name
+	mu      sync.Mutex
+	held    map[string]*hold    // by instance
+	seen    map[string]observed // others', by name
+	left    bool                // pods of the dead may be: the next sweep looks for them
+	term    context.Context     //nolint:containedctx // of streams; ends when a lease of ours is over
+	endTerm context.CancelFunc
 }
 
 // hold is a lease of ours.
 type hold struct {
 	turn    chan struct{} // full while it is being written
+	home    string        // the cluster that it was written in
 	lease   *coordinationv1.Lease
-	renewed time.Time
+	renewed time.Time // guarded by leases.mu; zero before it was written
 }
 
 // observed is when a lease was first seen as it is.
@@ -49,35 +55,78 @@ const (
 	atTheEnd   = 5 * time.Second // for removing our leases
 )
 
-// keepLeases renews what will be held and looks after those of others.
-func keepLeases(c *connection) *leases {
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &leases{c: c, cancel: cancel, held: map[string]*hold{}, seen: map[string]observed{}}
-	l.keeper.Go(func() { l.keep(ctx) })
+func newLeases(d *Driver) *leases {
+	l := &leases{d: d, held: map[string]*hold{}, seen: map[string]observed{}}
+	l.term, l.endTerm = context.WithCancel(context.Background())
 	return l
 }
 
-func (l *leases) end() {
-	l.cancel()
-	l.keeper.Wait()
-}
-
-func (l *leases) keep(ctx context.Context) {
-	tick := time.NewTicker(l.c.d.times.renew / sweepEvery)
+// keep renews what is held and looks after the leases of others, until the driver is closed.
+func (l *leases) keep() {
+	ctx := l.d.Life()
+	tick := time.NewTicker(l.d.times.renew / sweepEvery)
 	defer tick.Stop()
 	for n := 1; ; n++ {
 		select {
 		case <-tick.C:
+			l.tend(ctx, n)
 		case <-ctx.Done():
 			return
 		}
-		within, cancel := context.WithTimeout(ctx, l.c.d.times.renew)
-		if n%sweepEvery == 0 {
-			l.renewAll(within)
-		}
-		l.sweep(within, n%reapEvery == 0)
-		cancel()
 	}
+}
+
+// tend is one turn of keep. Where a lease is held and the connection was dropped, it connects
+// again: nothing else may do so before the lease is over.
+func (l *leases) tend(ctx context.Context, n int) {
+	within, cancel := context.WithTimeout(ctx, l.d.times.renew)
+	defer cancel()
+	c, ok := l.d.Current()
+	if !ok && len(l.all()) > 0 {
+		var err error
+		c, err = l.d.Connect(within)
+		ok = err == nil
+	}
+	if ok && n%sweepEvery == 0 {
+		l.renewAll(within, c)
+	}
+	l.lapse()
+	if ok {
+		l.sweep(within, c, n%reapEvery == 0)
+	}
+}
+
+// lapse cuts the streams of all pods once a lease is over: other bridges may remove the pods at any
+// time, so a run must not begin in one.
+func (l *leases) lapse() {
+	lost := l.lost()
+	if lost == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endTerm()
+	l.term, l.endTerm = context.WithCancel(context.Background())
+}
+
+// streaming returns a context that ends when a lease of ours is over.
+func (l *leases) streaming() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term
+}
+
+// lost returns that a lease of ours is over, and nil while none is.
+func (l *leases) lost() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range l.held {
+		if since := time.Since(h.renewed); !h.renewed.IsZero() && since > l.d.times.lease {
+			return fmt.Errorf("its API server has not renewed this bridge's lease for %v, so other bridges may remove "+
+				"its pods", since.Round(time.Second))
+		}
+	}
+	return nil
 }
 
 // leaseName returns the name of an instance's lease.
@@ -85,7 +134,7 @@ func leaseName(instance string) string { return "mcp-bridge-" + strings.ToLower(
 
 // hold makes sure that an owner's lease is renewed: the pods made after it are not taken for a dead
 // bridge's.
-func (l *leases) hold(ctx context.Context, o runtime.Owner) error {
+func (l *leases) hold(ctx context.Context, c *connection, o runtime.Owner) error {
 	l.mu.Lock()
 	h := l.held[o.Instance]
 	if h == nil {
@@ -93,49 +142,68 @@ func (l *leases) hold(ctx context.Context, o runtime.Owner) error {
 		l.held[o.Instance] = h
 	}
 	l.mu.Unlock()
-	return l.renew(ctx, o.Instance, h, l.c.d.times.lease/2)
+	err := l.renew(ctx, c, o.Instance, h, l.d.times.lease/2)
+	if err == nil {
+		return nil
+	}
+	if lost := l.d.Lost(); lost != nil {
+		return fmt.Errorf("%w: %w", lost, err)
+	}
+	return fmt.Errorf("taking a lease: %w", c.explain(err))
 }
 
-func (l *leases) renewAll(ctx context.Context) {
+// all returns what is held.
+func (l *leases) all() map[string]*hold {
 	l.mu.Lock()
-	all := make(map[string]*hold, len(l.held))
-	for instance, h := range l.held {
-		all[instance] = h
-	}
-	l.mu.Unlock()
-	for instance, h := range all {
-		if err := l.renew(ctx, instance, h, 0); err != nil && ctx.Err() == nil {
-			l.c.d.log.Warn("the lease of this bridge's pods could not be renewed; other bridges remove them when it "+
-				"is over", "lease", leaseName(instance), "err", err)
+	defer l.mu.Unlock()
+	return maps.Clone(l.held)
+}
+
+func (l *leases) renewAll(ctx context.Context, c *connection) {
+	for instance, h := range l.all() {
+		err := l.renew(ctx, c, instance, h, 0)
+		if err == nil || ctx.Err() != nil && l.d.Life().Err() != nil {
+			continue
 		}
+		if apierrors.IsUnauthorized(err) { // the kubeconfig may have another token now
+			err = l.d.Engine.Lost(c, err)
+		}
+		l.d.log.Warn("the lease of this bridge's pods could not be renewed; when it is over, no code is run, and "+
+			"other bridges remove the pods", "lease", leaseName(instance), "err", err)
 	}
 }
 
 // renew writes a lease, unless that was done a shorter time ago than young.
-func (l *leases) renew(ctx context.Context, instance string, h *hold, young time.Duration) error {
+func (l *leases) renew(ctx context.Context, c *connection, instance string, h *hold, young time.Duration) error {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	defer func() { <-h.turn }()
+	if h.home != c.Home() {
+		h.lease = nil
+	}
 	if h.lease != nil && time.Since(h.renewed) < young {
 		return nil
 	}
 	began := time.Now()
-	lease, err := l.write(ctx, instance, h.lease)
+	lease, err := l.write(ctx, c, instance, h.lease)
 	if err != nil {
 		return err
 	}
-	h.lease, h.renewed = lease, began
+	h.lease, h.home = lease, c.Home()
+	l.mu.Lock()
+	h.renewed = began
+	l.mu.Unlock()
 	return nil
 }
 
 // write renews a lease that was written before, or makes it, whoever removed or changed it
 // meanwhile.
-func (l *leases) write(ctx context.Context, instance string, was *coordinationv1.Lease,
+func (l *leases) write(ctx context.Context, c *connection, instance string, was *coordinationv1.Lease,
 ) (*coordinationv1.Lease, error) {
-	api := l.c.cli.CoordinationV1().Leases(l.c.namespace)
+	api := c.leases()
 	now := metav1.NewMicroTime(time.Now())
 	if was != nil {
 		was = was.DeepCopy()
@@ -148,10 +216,10 @@ func (l *leases) write(ctx context.Context, instance string, was *coordinationv1
 	host, _ := os.Hostname()
 	holder := fmt.Sprintf("%s/%d", host, os.Getpid())
 	lease, err := api.Create(ctx, &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: leaseName(instance), Namespace: l.c.namespace,
+		ObjectMeta: metav1.ObjectMeta{Name: leaseName(instance), Namespace: c.namespace,
 			Labels: map[string]string{labelApp: app, runtime.LabelInstance: instance}},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, AcquireTime: &now, RenewTime: &now,
-			LeaseDurationSeconds: ptr(int32(l.c.d.times.lease / time.Second))},
+			LeaseDurationSeconds: ptr(int32(l.d.times.lease / time.Second))},
 	}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return lease, err
@@ -169,16 +237,10 @@ func (l *leases) write(ctx context.Context, instance string, was *coordinationv1
 	return api.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
-// alive lists the leases and returns a function that says whether an instance may be alive.
-func (l *leases) alive(ctx context.Context) (func(instance string) bool, error) {
-	living, _, err := l.look(ctx)
-	return func(instance string) bool { return living[instance] }, err
-}
-
 // look returns the instances that may be alive, and the leases that are over.
-func (l *leases) look(ctx context.Context) (living map[string]bool, over []coordinationv1.Lease, err error) {
-	found, err := l.c.cli.CoordinationV1().Leases(l.c.namespace).List(ctx,
-		metav1.ListOptions{LabelSelector: labelApp + "=" + app})
+func (l *leases) look(ctx context.Context, c *connection,
+) (living map[string]bool, over []coordinationv1.Lease, err error) {
+	found, err := c.leases().List(ctx, metav1.ListOptions{LabelSelector: labelApp + "=" + app})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,10 +261,15 @@ func (l *leases) look(ctx context.Context) (living map[string]bool, over []coord
 		switch {
 		case l.held[instance] != nil:
 			living[instance] = true
-		case now.Sub(o.at) > l.c.d.times.lease, now.Sub(renewed) > l.c.d.times.settled:
+		case now.Sub(o.at) > l.d.times.lease, now.Sub(renewed) > l.d.times.settled:
 			over = append(over, lease)
 		default:
 			living[instance] = true
+		}
+	}
+	for name := range l.seen {
+		if _, still := seen[name]; !still { // who removed it may have died before it removed the pods
+			l.left = true
 		}
 	}
 	l.seen = seen
@@ -212,51 +279,65 @@ func (l *leases) look(ctx context.Context) (living map[string]bool, over []coord
 // sweep removes the leases that are over, and then the pods of their owners, for which it doesn't
 // wait: there may be hundreds. A lease that is renewed meanwhile stays. With all it sees to what
 // earlier sweeps, and a bridge that died in one, have left: pods without a lease, and those whose
-// node doesn't answer.
-func (l *leases) sweep(ctx context.Context, all bool) {
-	_, over, err := l.look(ctx)
+// node doesn't answer. What it could not do is for the next.
+func (l *leases) sweep(ctx context.Context, c *connection, all bool) {
+	_, over, err := l.look(ctx, c)
 	if err != nil {
 		return // the next sweep tries again, and a call says what is wrong
 	}
-	removed := false
 	for _, lease := range over {
-		err := l.c.cli.CoordinationV1().Leases(l.c.namespace).Delete(ctx, lease.Name, metav1.DeleteOptions{
+		err := c.leases().Delete(ctx, lease.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{ResourceVersion: &lease.ResourceVersion},
 		})
-		removed = removed || err == nil
+		if err == nil {
+			l.leave(true)
+		}
 	}
-	if !removed && !all {
+	if !l.leave(false) && !all {
 		return
 	}
-	if err := l.c.claims.reap(ctx, l.alive); err != nil && ctx.Err() == nil {
-		l.c.d.log.Warn("pools of dead bridges could not be removed", "err", err)
-	}
-	found, err := l.c.d.Orphans(ctx, l.c.d.self)
-	for _, o := range found {
-		if err = l.c.Kill(ctx, o.ID); err != nil {
-			break
+	if err := l.reap(ctx, c, all); err != nil {
+		l.leave(true)
+		if ctx.Err() == nil {
+			l.d.log.Warn("pods of dead bridges could not be removed", "err", err)
 		}
-		l.c.d.log.Info("pod of a dead bridge is removed", "pod", o.Name, "was_running", o.Running)
-	}
-	if err == nil && all {
-		_, err = runtime.Reap(ctx, l.c.d, l.c.d.self)
-	}
-	if err != nil && ctx.Err() == nil {
-		l.c.d.log.Warn("pods of dead bridges could not be removed", "err", err)
 	}
 }
 
-// release removes our leases, once their pods are gone.
-func (l *leases) release() {
-	ctx, cancel := context.WithTimeout(context.Background(), atTheEnd)
-	defer cancel()
+// leave sets whether pods of the dead may be left, and returns whether they might before.
+func (l *leases) leave(left bool) (before bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for instance := range l.held {
-		err := l.c.cli.CoordinationV1().Leases(l.c.namespace).Delete(ctx, leaseName(instance),
-			metav1.DeleteOptions{})
+	before, l.left = l.left, left
+	return before
+}
+
+// reap removes what bridges without a lease have left; with all it waits until it is gone.
+func (l *leases) reap(ctx context.Context, c *connection, all bool) error {
+	if err := c.claims.reap(ctx); err != nil {
+		return err
+	}
+	found, err := l.d.Orphans(ctx, l.d.self)
+	for _, o := range found {
+		if err = c.Kill(ctx, o.ID); err != nil {
+			break
+		}
+		l.d.log.Info("pod of a dead bridge is removed", "pod", o.Name, "was_running", o.Running)
+	}
+	if err == nil && all {
+		_, err = runtime.Reap(ctx, l.d, l.d.self)
+	}
+	return err
+}
+
+// release removes our leases, once their pods are gone.
+func (l *leases) release(c *connection) {
+	ctx, cancel := context.WithTimeout(context.Background(), atTheEnd)
+	defer cancel()
+	for instance := range l.all() {
+		err := c.leases().Delete(ctx, leaseName(instance), metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			l.c.d.log.Debug("lease not removed", "lease", leaseName(instance), "err", err)
+			l.d.log.Debug("lease not removed", "lease", leaseName(instance), "err", err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (f *fake) start(p *corev1.Pod) {
 		waiting("ErrImageNeverPull", `Container image "x" is not present with pull policy of Never`)
 		return
 	}
-	g, err := startGuest(p.Spec.Containers[0])
+	g, err := startGuest(p.Spec.Containers[0], f.service)
 	if err != nil {
 		waiting("RunContainerError", err.Error())
 		return
@@ -83,10 +83,11 @@ func (f *fake) start(p *corev1.Pod) {
 	}()
 }
 
-func startGuest(c corev1.Container) (*guest, error) {
+func startGuest(c corev1.Container, service string) (*guest, error) {
 	all := append(c.Command[:len(c.Command):len(c.Command)], c.Args...)
 	cmd := exec.Command(all[0], all[1:]...)
-	cmd.Env = []string{"KUBERNETES_SERVICE_HOST=10.0.0.1", "HOSTNAME=sandbox"}
+	host, port, _ := strings.Cut(service, ":")
+	cmd.Env = []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port, "HOSTNAME=sandbox"}
 	for _, e := range c.Env {
 		cmd.Env = append(cmd.Env, e.Name+"="+e.Value)
 	}
@@ -185,6 +186,7 @@ func (f *fake) attach(w http.ResponseWriter, r *http.Request) {
 	case <-g.over:
 		_ = json.NewEncoder(streams[channelStatus]).Encode(metav1.Status{Status: metav1.StatusSuccess})
 	case <-left:
+	case <-f.downs():
 	}
 	g.mu.Lock()
 	g.to = [2]io.Writer{}

@@ -5,7 +5,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +19,8 @@ import (
 // Create implements engine.Client. A pod starts by itself, so this waits until it runs, when it has
 // come to its gate.
 func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (string, error) {
-	if err := c.leases.hold(ctx, s.Owner); err != nil {
-		return "", fmt.Errorf("taking a lease: %w", c.explain(err))
+	if err := c.d.leases.hold(ctx, c, s.Owner); err != nil {
+		return "", err
 	}
 	make := func() *corev1.Pod { return c.pod(name, s) }
 	if c.claims.use() {
@@ -195,9 +195,16 @@ func (c *connection) delete(ctx context.Context, id string, grace int64) (gone b
 }
 
 // Remove implements engine.Client. It waits until the node has said that nothing is left of the
-// pod. A pod whose node has been silent for long after it was told is taken from the API.
-func (c *connection) Remove(ctx context.Context, name string) error {
+// pod. A pod whose node has been silent for long after it was told is taken from the API. One that
+// is given up is forgotten: it is owed from then on, perhaps by another connection.
+func (c *connection) Remove(ctx context.Context, name string) (err error) {
 	id := podName(name)
+	defer func() {
+		var op *net.OpError
+		if err == nil || ctx.Err() != nil || errors.As(err, &op) {
+			c.pods.forget(id)
+		}
+	}()
 	c.mu.Lock()
 	delete(c.streams, id)
 	c.mu.Unlock()
@@ -215,11 +222,7 @@ func (c *connection) Remove(ctx context.Context, name string) error {
 	case !c.pods.expected(id):
 		return c.removed(ctx, id)
 	}
-	err = c.pods.await(ctx, id, func(_ *corev1.Pod, gone bool) (bool, error) { return gone, nil })
-	if err == nil {
-		c.pods.forget(id)
-	}
-	return err
+	return c.pods.await(ctx, id, func(_ *corev1.Pod, gone bool) (bool, error) { return gone, nil })
 }
 
 // overdue reports whether a pod was deleted so long ago that its node must be away.
@@ -263,7 +266,7 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	alive, err := c.leases.alive(ctx)
+	living, _, err := c.d.leases.look(ctx, c)
 	if err != nil {
 		return nil, c.explain(err)
 	}
@@ -272,7 +275,7 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 		labels := labelsOf(&p)
 		all = append(all, engine.Container{
 			ID: idOf(&p), Names: []string{p.Name}, Labels: labels, Created: p.CreationTimestamp.Time,
-			Running: p.Status.Phase == corev1.PodRunning, Forsaken: !alive(labels[runtime.LabelInstance]),
+			Running: p.Status.Phase == corev1.PodRunning, Forsaken: !living[labels[runtime.LabelInstance]],
 		})
 	}
 	return all, nil

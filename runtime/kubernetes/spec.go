@@ -87,7 +87,7 @@ func (c *connection) pod(name string, s runtime.Spec) *corev1.Pod {
 
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: ptr(true), RunAsUser: &uid, RunAsGroup: &gid,
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				SeccompProfile: filter(c.d.cfg.Hardening.Seccomp),
 			},
 		},
 	}
@@ -123,6 +123,27 @@ func (c *connection) pod(name string, s runtime.Spec) *corev1.Pod {
 	return p
 }
 
+// nodesProfile returns which of the files that its nodes have is to be the filter of system calls,
+// by its path below the kubelet's; empty for none.
+func nodesProfile(p *runtime.SeccompProfile) string {
+	if p == nil {
+		return ""
+	}
+	name, _ := strings.CutPrefix(p.Name, "localhost/")
+	if name == p.Name { // strict, or a file of the bridge's machine
+		return ""
+	}
+	return name
+}
+
+// filter returns the profile that a pod names: one of the nodes', or their default.
+func filter(p *runtime.SeccompProfile) *corev1.SeccompProfile {
+	if name := nodesProfile(p); name != "" {
+		return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: &name}
+	}
+	return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+}
+
 // gated returns the gate's arguments.
 func gated(s runtime.Spec) []string {
 	largest := s.Limits.Shm
@@ -144,7 +165,8 @@ func path(env []string) []corev1.EnvVar {
 }
 
 // resources are all that is asked for and all that may be used, so that no pod is the first to be
-// evicted. Without a limit of processors a pod is promised a tenth of one.
+// evicted. Without a limit of processors a pod is promised a tenth of one, and may use all: a limit
+// of a tenth would make each run ten times as long.
 func resources(l runtime.Limits) corev1.ResourceRequirements {
 	limits := corev1.ResourceList{
 		corev1.ResourceMemory:           *amount(l.Memory),

@@ -5,7 +5,9 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,10 +76,14 @@ func imageError(image, reason, message string) error {
 }
 
 func notStarted(reason, message string) error {
+	next := "check that MCP_BRIDGE_IMAGE has sh, env and python3; what the node says: kubectl describe pods -l " +
+		labelApp + "=" + app
+	if strings.Contains(message, "seccomp") {
+		next = "put the profile that MCP_BRIDGE_SECCOMP names onto each node, below /var/lib/kubelet/seccomp, or " +
+			"unset it"
+	}
 	return &Refusal{Err: fmt.Errorf("the node could not start the container: %s: %s", reason,
-		runtime.OneLine(message)),
-		Next: "check that MCP_BRIDGE_IMAGE has sh, env and python3; what the node says: kubectl describe pods -l " +
-			labelApp + "=" + app}
+		runtime.OneLine(message)), Next: next}
 }
 
 // ended reports that a container has ended before it was told to run its program, and why.
@@ -99,6 +105,19 @@ func ended(p *corev1.Pod, gone bool) (bool, error) {
 		return true, errGone
 	}
 	return false, nil
+}
+
+// ownEviction is what a kubelet says of a pod that has used more than its own limits.
+var ownEviction = regexp.MustCompile(`exceeds the (total )?limit|exceeded its local ephemeral storage limit`)
+
+// evicted returns what an eviction means that the pod itself has caused; nothing for the node's.
+func evicted(message string) [2]string {
+	if ownEviction.MatchString(message) {
+		return [2]string{"the pod used more of its node's disk or memory than it may, and was evicted",
+			"print less: the log of a pod, of which its output is a part, may have " +
+				fmt.Sprint(ephemeral>>20) + " MiB; and keep less in files"}
+	}
+	return outside["Evicted"]
 }
 
 // exitOf returns how a pod's container ended, if it has. What ended it from outside, and is no
@@ -161,6 +180,9 @@ func failed(p *corev1.Pod) error {
 		return nil
 	}
 	means, known := outside[reason]
+	if reason == "Evicted" {
+		means = evicted(message)
+	}
 	if !known {
 		means = [2]string{"the cluster ended the pod: " + reason,
 			"run the call again; what the cluster says: kubectl " +

@@ -47,7 +47,7 @@ func (c *connection) attach(id string) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(c.d.leases.streaming())
 	stdin, in := io.Pipe()
 	out, pieces := io.Pipe()
 	s := &stream{PipeReader: out, in: in, cut: cancel, answered: make(chan struct{}), over: make(chan struct{})}

@@ -24,7 +24,8 @@ type pods struct {
 	watcher sync.WaitGroup
 
 	mu   sync.Mutex
-	seen map[string]*record // by name, or claim; from before a pod is made until it is gone
+	seen map[string]*record // by name, or claim; from before a pod is made until it is removed
+	less chan struct{}      // closed when one is forgotten
 }
 
 // record is the last that was heard of a pod.
@@ -37,7 +38,7 @@ type record struct {
 // watchPods begins to watch the pods of a connection.
 func watchPods(c *connection) *pods {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &pods{id: strings.ToLower(rand.Text()), cancel: cancel, seen: map[string]*record{}}
+	w := &pods{id: strings.ToLower(rand.Text()), cancel: cancel, seen: map[string]*record{}, less: make(chan struct{})}
 	api := c.cli.CoreV1().Pods(c.namespace)
 	selector := labelDriver + "=" + w.id
 	list := &cache.ListWatch{
@@ -70,6 +71,23 @@ func lean(o any) (any, error) {
 		p.ManagedFields = nil
 	}
 	return o, nil
+}
+
+// drain blocks until nothing is expected any more, or ctx ends.
+func (w *pods) drain(ctx context.Context) {
+	for {
+		w.mu.Lock()
+		left, less := len(w.seen), w.less
+		w.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-less:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (w *pods) end() {
@@ -111,6 +129,8 @@ func (w *pods) forget(name string) {
 		r.gone = true
 		close(r.changed)
 		delete(w.seen, name)
+		close(w.less)
+		w.less = make(chan struct{})
 	}
 }
 
