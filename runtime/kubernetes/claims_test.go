@@ -29,22 +29,6 @@ func (f *fake) taken() (n int) {
 	return n
 }
 
-// within fails the test unless something holds within a minute.
-func within(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal(what)
-		}
-	}
-}
-
 // left returns how much there is of agent-sandbox, pods of its pools included.
 func (s *sandboxes) left() (objects, pods int) {
 	s.f.mu.Lock()
@@ -70,7 +54,7 @@ func TestClaims(t *testing.T) {
 		t.Error("no pool was made")
 	}
 	d.Close()
-	within(t, "pools, claims or pods are left", func() bool { objects, pods := s.left(); return objects+pods == 0 })
+	eventually(t, "pools, claims or pods are left", func() bool { objects, pods := s.left(); return objects+pods == 0 })
 }
 
 // TestRequestsOfClaims: a claimed run costs the same requests as another one, and the claim's two.
@@ -82,7 +66,7 @@ func TestRequestsOfClaims(t *testing.T) {
 	d := f.driver(t, Config{})
 	g := f.target(d)(t)
 	for range 5 {
-		within(t, "the pool isn't filled", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
+		eventually(t, "the pool isn't filled", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
 		f.mu.Lock()
 		for name, p := range f.pods {
 			if p.Spec.ActiveDeadlineSeconds != nil || p.Labels[labelApp] != app || p.Labels[labelDriver] != "" {
@@ -119,7 +103,7 @@ func TestPoolsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	within(t, "there are more pools than the bound", func() bool {
+	eventually(t, "there are more pools than the bound", func() bool {
 		objects, pods := s.left()
 		return objects == 2*maxPools && pods == maxPools*poolSize
 	})
@@ -143,7 +127,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 		std.Stdin = blocked(t)
 		_, _ = dead.Run(ctx, spec, std) // its pod is taken away
 	}()
-	within(t, "nothing was claimed", func() bool { n, _ := f.count("create pods/attach"); return n == 1 })
+	eventually(t, "nothing was claimed", func() bool { n, _ := f.count("create pods/attach"); return n == 1 })
 	living := f.driver(t, Config{})
 	living.times.renew, living.times.lease = 200*time.Millisecond, 2*time.Second
 	g := f.target(living)(t)
@@ -165,8 +149,8 @@ func TestClaimsOfTheDead(t *testing.T) {
 		}
 		return f.leases[leaseName(owner.Instance)] == nil
 	}
-	within(t, "what the dead bridge had is left", gone)
-	within(t, "the living one's pool is gone", func() bool { _, pods := s.left(); return pods == poolSize })
+	eventually(t, "what the dead bridge had is left", gone)
+	eventually(t, "the living one's pool is gone", func() bool { _, pods := s.left(); return pods == poolSize })
 	if objects, _ := s.left(); objects != 2 {
 		t.Errorf("%d objects are left, want the living one's pool and template", objects)
 	}

@@ -39,6 +39,7 @@ type fake struct {
 	leases   map[string]*coordinationv1.Lease
 	guests   map[string]*guest
 	removed  []*corev1.Pod
+	attached map[string]int // how often, by pod
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
@@ -52,6 +53,7 @@ type fake struct {
 	agents  *sandboxes                                     // nil for a cluster without agent-sandbox
 	down    chan struct{}                                  // closed while it can't be reached
 	expired bool                                           // no token is known
+	killed  map[string]bool                                // contexts of bridges that are dead: none of their requests arrives
 }
 
 type watcher struct {
@@ -64,7 +66,8 @@ const testNamespace = "code"
 
 func newFake(t testing.TB) *fake {
 	f := &fake{t: t, pods: map[string]*corev1.Pod{}, leases: map[string]*coordinationv1.Lease{},
-		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36", service: "127.0.0.1:1",
+		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36",
+		service: "127.0.0.1:1", killed: map[string]bool{}, attached: map[string]int{},
 		classes: map[string]string{}, denied: map[string]bool{}, down: make(chan struct{})}
 	mux := http.NewServeMux()
 	const core, lease = "/api/v1/namespaces/{ns}/pods", "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
@@ -90,8 +93,13 @@ func newFake(t testing.TB) *fake {
 		default:
 		}
 		f.mu.Lock()
-		expired := f.expired
+		whose, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/as/"), "/")
+		r.URL.Path = "/" + path
+		expired, dead := f.expired, f.killed[whose]
 		f.mu.Unlock()
+		if dead {
+			panic(http.ErrAbortHandler)
+		}
 		if expired {
 			fail(w, &metav1.Status{Code: http.StatusUnauthorized, Reason: metav1.StatusReasonUnauthorized})
 			return
@@ -150,7 +158,13 @@ func (f *fake) counted(pattern string, h http.HandlerFunc) http.HandlerFunc {
 		if strings.Contains(pattern, "leases") {
 			resource = "leases"
 		}
+		if ns := r.PathValue("ns"); ns != testNamespace {
+			f.t.Errorf("%s %s in namespace %s, which is another's", verb, resource, ns)
+		}
 		f.mu.Lock()
+		if resource == "pods/attach" {
+			f.attached[r.PathValue("name")]++
+		}
 		f.requests[verb+" "+resource]++
 		refuse, denied := f.refuse, f.denied[verb+" "+resource]
 		f.mu.Unlock()
