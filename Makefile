@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build build-kubernetes install man completions release-check demo test test-all storms soak conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms soak conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -22,6 +22,16 @@ build: ## build bin/mcp-bridge
 
 build-kubernetes: ## build bin/mcp-bridge-kubernetes, which can have code run in a cluster and is twice as large
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -tags "$(TAGS) kubernetes" -o bin/mcp-bridge-kubernetes ./cmd/mcp-bridge
+
+# What builds the image of a bridge in a cluster, and the image's name and base.
+ENGINE ?= scripts/as-user podman
+IMAGE ?= ghcr.io/mcp-bridge/mcp-bridge-kubernetes:latest
+BASE ?= docker.io/library/python:3.12-slim
+ARCH = $(shell go env GOARCH)
+image-kubernetes: build-kubernetes ## build the image of a bridge in a cluster: IMAGE=NAME, BASE=IMAGE, ENGINE=docker
+	mkdir -p bin/kubernetes/image/$(ARCH)
+	cp bin/mcp-bridge-kubernetes bin/kubernetes/image/$(ARCH)/mcp-bridge
+	$(ENGINE) build --build-arg BASE=$(BASE) --build-arg TARGETARCH=$(ARCH) --tag $(IMAGE) --file packaging/Dockerfile bin/kubernetes
 
 install: build ## build it and put it into ~/.local/bin, or /usr/local/bin for root; PREFIX=DIR for DIR/bin
 	mkdir -p "$(PREFIX)/bin"

@@ -210,6 +210,10 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 	if err != nil {
 		return err
 	}
+	labels, err := e.WriteLabels(env)
+	if err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
 	if err != nil {
 		return err
@@ -224,6 +228,9 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 			return
 		}
 		fmt.Fprintln(a.stdout, "wrote "+file)
+		if labels != "" {
+			fmt.Fprintf(a.stdout, "wrote %s, which a cluster needs beside %s.toml: docs/kubernetes.md\n", labels, name)
+		}
 	}()
 	// By its name: what is loaded without one is no environment.
 	if err := p.driver.SaveImage(ctx, env.Image.Ref, f); err != nil {

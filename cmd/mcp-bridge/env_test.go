@@ -95,10 +95,15 @@ func TestEnvRemoveAndExport(t *testing.T) {
 		t.Errorf("the file was replaced: %v", err)
 	}
 	must(t, a.envRemove(t.Context(), p, "data", true))
-	want := "wrote " + file + "\nremoved the image of data\n" +
+	labels := filepath.Join(dir, "labels.data.json")
+	want := "wrote " + file + "\nwrote " + labels + ", which a cluster needs beside data.toml: docs/kubernetes.md\n" +
+		"removed the image of data\n" +
 		"data has no settings, list of packages or lock any more\n"
 	if b.String() != want {
 		t.Errorf("got %s, want %s", b.String(), want)
+	}
+	if _, err := os.Stat(labels); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its labels are left: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package environments
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,6 +32,9 @@ func (e *Environments) Build(ctx context.Context, name string, p Progress) (Envi
 	d, err := e.definition(name)
 	if err != nil {
 		return Environment{}, err
+	}
+	if is, err := e.cluster(ctx); is || err != nil {
+		return Environment{}, cmp.Or(err, errCluster(name, elsewhere(name)))
 	}
 	b := &build{Environments: e, Definition: d, progress: p}
 	defer b.end()

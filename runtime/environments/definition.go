@@ -45,6 +45,7 @@ type Definition struct {
 	Name    string
 	File    string   // NAME.toml; empty if it has none, as Data
 	Image   string   // the base image; empty for the first of Config.Images that is there
+	Pushed  string   // its own image in a registry, with the digest, for a cluster; empty for none
 	Lock    string   // file; empty for the one that comes with the program
 	Imports []string // modules to import ahead
 	Limits  runtime.Limits
@@ -54,6 +55,7 @@ type Definition struct {
 // file is NAME.toml.
 type file struct {
 	Image   string   `toml:"image"`
+	Pushed  string   `toml:"pushed"`
 	Lock    string   `toml:"lock"`
 	Imports []string `toml:"imports"`
 	Limits  struct {
@@ -139,12 +141,16 @@ func (d *Definition) read(trusted func(path string) error) error {
 	if err := dec.Decode(&f); err != nil {
 		var unknown *toml.StrictMissingError
 		if errors.As(err, &unknown) {
-			return fmt.Errorf("there is no setting %s; there are image, lock, imports, and in [limits] memory, pids"+
-				" and cpus", strings.Join(unknown.Errors[0].Key(), "."))
+			return fmt.Errorf("there is no setting %s; there are image, pushed, lock, imports, and in [limits]"+
+				" memory, pids and cpus", strings.Join(unknown.Errors[0].Key(), "."))
 		}
 		return err
 	}
-	d.Image, d.Lock, d.Imports = f.Image, f.Lock, f.Imports
+	d.Image, d.Pushed, d.Lock, d.Imports = f.Image, f.Pushed, f.Lock, f.Imports
+	if d.Pushed != "" && !pushedPattern.MatchString(d.Pushed) {
+		return fmt.Errorf("pushed: %q is no image with its digest, such as registry.example/%s@sha256:…", d.Pushed,
+			d.Name)
+	}
 	if d.Lock == "" && d.Name != Data {
 		d.Lock = "pylock." + d.Name + ".toml"
 	}

@@ -20,8 +20,28 @@ import (
 // fresh is how long what List returned last is used without asking the engine.
 const fresh = time.Minute
 
-// List returns the environments that the engine has, by name. It asks the engine.
+// List returns the environments that the engine has, by name, or those that were pushed for a
+// cluster. It asks the engine.
 func (e *Environments) List(ctx context.Context) ([]Environment, error) {
+	is, err := e.cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Environment
+	if is {
+		all = e.pushed()
+	} else if all, err = e.onEngine(ctx); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Environment) int { return cmp.Compare(a.Name, b.Name) })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.listed, e.at = all, time.Now()
+	return slices.Clone(all), nil
+}
+
+// onEngine returns the environments of which the engine has an image.
+func (e *Environments) onEngine(ctx context.Context) ([]Environment, error) {
 	images, err := e.cfg.Driver.ListImages(ctx, labelName)
 	if err != nil {
 		return nil, err
@@ -40,12 +60,11 @@ func (e *Environments) List(ctx context.Context) ([]Environment, error) {
 		}
 		all = append(all, env)
 	}
-	slices.SortFunc(all, func(a, b Environment) int { return cmp.Compare(a.Name, b.Name) })
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.listed, e.at = all, time.Now()
-	return slices.Clone(all), nil
+	return all, nil
 }
+
+// lockChanged is why an environment is outdated whose lock isn't that of its image.
+const lockChanged = "its lock has changed"
 
 // outdated returns why an environment isn't what a build would make now.
 func (e *Environments) outdated(ctx context.Context, env Environment, d Definition) (string, error) {
@@ -59,7 +78,7 @@ func (e *Environments) outdated(ctx context.Context, env Environment, d Definiti
 	case err == nil && base.ID != env.Base:
 		return "its base image is another one now", nil
 	case lockErr == nil && l.Digest != env.Lock:
-		return "its lock has changed", nil
+		return lockChanged, nil
 	}
 	return "", nil
 }
@@ -106,12 +125,13 @@ func (e *Environments) ByName(ctx context.Context, name string) (Environment, er
 		return Environment{}, err
 	}
 	if i := slices.IndexFunc(all, func(env Environment) bool { return env.Name == name }); i >= 0 {
-		return all[i], nil
+		return all[i], e.pull(ctx, all[i])
 	}
-	if _, err := e.definition(name); err != nil {
+	d, err := e.definition(name)
+	if err != nil {
 		return Environment{}, err
 	}
-	return Environment{}, &NotBuiltError{name}
+	return Environment{}, e.unbuilt(ctx, d)
 }
 
 // Find returns the environment that has all that a block asks for, and the fewest packages beside.
@@ -128,8 +148,11 @@ func (e *Environments) Find(ctx context.Context, b *wheels.Block) (Environment, 
 			env, missing, err = choose(all, b)
 		}
 	}
-	if err != nil || missing == nil {
+	if err != nil {
 		return env, err
+	}
+	if missing == nil {
+		return env, e.pull(ctx, env)
 	}
 	lacks := &MissingError{Missing: missing, Built: all, Buildable: e.buildable(all, b)}
 	if len(all) > 0 && !slices.ContainsFunc(all, func(env Environment) bool { return b.Runs(env.Interpreter) }) {
@@ -261,19 +284,23 @@ func (e *Environments) Remove(ctx context.Context, name string) error {
 	if n > 0 {
 		return nil
 	}
+	if is, err := e.cluster(ctx); is || err != nil {
+		return cmp.Or(err, errCluster(name, "to do without it, take pushed out of "+name+".toml"))
+	}
 	if _, err := e.definition(name); errors.As(err, new(*UnknownError)) {
 		return err
 	}
 	return &NotBuiltError{name}
 }
 
-// Delete deletes the settings, list of packages and lock of an environment.
+// Delete deletes the settings, list of packages, lock and labels of an environment.
 func (e *Environments) Delete(name string) error {
 	if !ValidName(name) {
 		return ErrName
 	}
 	var errs []error
-	for _, file := range []string{name + ".toml", name + ".in", "pylock." + name + ".toml"} {
+	for _, file := range []string{name + ".toml", name + ".in", "pylock." + name + ".toml",
+		"labels." + name + ".json"} {
 		if err := os.Remove(filepath.Join(e.cfg.Dir, file)); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}

@@ -33,6 +33,7 @@ type connection struct {
 	facts     runtime.Facts
 	ownUsers  bool // the server knows of user namespaces
 	pods      *pods
+	claims    *claims // nil for a cluster without agent-sandbox
 
 	mu      sync.Mutex
 	images  map[string]runtime.Image // those that a pod has had, by full name
@@ -83,6 +84,9 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	c := &connection{d: d, cli: cli, direct: direct, cfg: cfg, namespace: namespace, images: map[string]runtime.Image{},
 		streams: map[string]*stream{}}
 	if err := c.ask(ctx); err != nil {
+		return nil, err
+	}
+	if c.claims, err = c.findClaims(ctx); err != nil {
 		return nil, err
 	}
 	c.pods = watchPods(c)
@@ -184,10 +188,20 @@ var needed = []authorizationv1.ResourceAttributes{
 	{Group: "coordination.k8s.io", Verb: "delete", Resource: "leases"},
 }
 
-// rights asks the API server whether each of needed is granted.
+// rights returns an error where one of needed is missing.
 func (c *connection) rights(ctx context.Context) error {
-	var missing []string
-	for _, r := range needed {
+	missing, err := c.missing(ctx, needed)
+	if len(missing) > 0 {
+		return c.d.Unavailable(c.cfg.Host, fmt.Errorf("this account may not do in namespace %s: %s", c.namespace,
+			strings.Join(missing, ", ")), grant)
+	}
+	return err
+}
+
+// missing asks the API server which of the rights aren't granted.
+func (c *connection) missing(ctx context.Context, rights []authorizationv1.ResourceAttributes,
+) (missing []string, err error) {
+	for _, r := range rights {
 		r.Namespace = c.namespace
 		review, err := c.cli.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
 			&authorizationv1.SelfSubjectAccessReview{
@@ -195,19 +209,15 @@ func (c *connection) rights(ctx context.Context) error {
 			}, metav1.CreateOptions{})
 		switch {
 		case apierrors.IsForbidden(err): // it doesn't tell; the request itself will
-			return nil
+			return nil, nil
 		case err != nil:
-			return c.d.Unavailable(c.cfg.Host, fmt.Errorf("asking what is allowed: %w", err),
+			return nil, c.d.Unavailable(c.cfg.Host, fmt.Errorf("asking what is allowed: %w", err),
 				"check that the cluster is up: kubectl cluster-info")
 		case !review.Status.Allowed:
 			missing = append(missing, r.Verb+" "+strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/"))
 		}
 	}
-	if len(missing) > 0 {
-		return c.d.Unavailable(c.cfg.Host, fmt.Errorf("this account may not do in namespace %s: %s", c.namespace,
-			strings.Join(missing, ", ")), grant)
-	}
-	return nil
+	return missing, nil
 }
 
 // grant is what to do where a right is missing.

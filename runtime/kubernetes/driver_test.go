@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -26,16 +27,20 @@ import (
 func (f *fake) driver(t testing.TB, cfg Config) *Driver {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
-	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
-		"users: [{name: u, user: {token: t}}]\ncontexts: [{name: here, context: {cluster: c, user: u, "+
-		"namespace: %s}}]\n", f.server.URL, testNamespace)
+	cfg.Context = cmp.Or(cfg.Context, "here")
+	// The path tells the fake whose a request is: over plain HTTP no token does.
+	var clusters, contexts string
+	for name := range strings.FieldsSeq("here b0 b1 b2 b3 b4 b5 b6 b7 b8 b9 b10 b11 b12 b13 b14 b15 b16 b17 b18 b19") {
+		clusters += fmt.Sprintf("- {name: %s, cluster: {server: %q}}\n", name, f.server.URL+"/as/"+name)
+		contexts += fmt.Sprintf("- {name: %s, context: {cluster: %s, user: u, namespace: %s}}\n", name, name,
+			testNamespace)
+	}
+	text := "apiVersion: v1\nkind: Config\nusers: [{name: u, user: {token: t}}]\nclusters:\n" + clusters +
+		"contexts:\n" + contexts
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", path)
-	if cfg.Context == "" {
-		cfg.Context = "here"
-	}
 	d := New(cfg)
 	t.Cleanup(func() { d.Close() })
 	return d

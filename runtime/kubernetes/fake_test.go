@@ -38,6 +38,8 @@ type fake struct {
 	pods     map[string]*corev1.Pod
 	leases   map[string]*coordinationv1.Lease
 	guests   map[string]*guest
+	removed  []*corev1.Pod
+	attached map[string]int // how often, by pod
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
@@ -49,8 +51,10 @@ type fake struct {
 	refuse  func(verb, resource string) *metav1.Status     // a request that was understood
 	begin   func(p *corev1.Pod) (status *corev1.PodStatus) // in place of a start; nil starts it
 	events  int                                            // watches that were begun
+	agents  *sandboxes                                     // nil for a cluster without agent-sandbox
 	down    chan struct{}                                  // closed while it can't be reached
 	expired bool                                           // no token is known
+	killed  map[string]bool                                // contexts of bridges that are dead: none of their requests arrives
 }
 
 type watcher struct {
@@ -66,7 +70,8 @@ const lostNode = "lost-node"
 
 func newFake(t testing.TB) *fake {
 	f := &fake{t: t, pods: map[string]*corev1.Pod{}, leases: map[string]*coordinationv1.Lease{},
-		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36", service: "127.0.0.1:1",
+		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36",
+		service: "127.0.0.1:1", killed: map[string]bool{}, attached: map[string]int{},
 		classes: map[string]string{}, denied: map[string]bool{}, down: make(chan struct{})}
 	mux := http.NewServeMux()
 	const core, lease = "/api/v1/namespaces/{ns}/pods", "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
@@ -74,6 +79,8 @@ func newFake(t testing.TB) *fake {
 		answerJSON(w, map[string]string{"major": "1", "minor": f.minor, "gitVersion": "v1." + f.minor + ".0"})
 	})
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", f.review)
+	mux.HandleFunc("/apis/"+agents.String()+"/", func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
+	mux.HandleFunc("GET /apis/"+agents.String(), func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
 	mux.HandleFunc("GET /apis/node.k8s.io/v1/runtimeclasses/{name}", f.class)
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request){
 		"POST " + core: f.createPod, "GET " + core: f.listPods, "GET " + core + "/{name}": f.getPod,
@@ -91,8 +98,13 @@ func newFake(t testing.TB) *fake {
 		default:
 		}
 		f.mu.Lock()
-		expired := f.expired
+		whose, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/as/"), "/")
+		r.URL.Path = "/" + path
+		expired, dead := f.expired, f.killed[whose]
 		f.mu.Unlock()
+		if dead {
+			panic(http.ErrAbortHandler)
+		}
 		if expired {
 			fail(w, &metav1.Status{Code: http.StatusUnauthorized, Reason: metav1.StatusReasonUnauthorized})
 			return
@@ -151,7 +163,13 @@ func (f *fake) counted(pattern string, h http.HandlerFunc) http.HandlerFunc {
 		if strings.Contains(pattern, "leases") {
 			resource = "leases"
 		}
+		if ns := r.PathValue("ns"); ns != testNamespace {
+			f.t.Errorf("%s %s in namespace %s, which is another's", verb, resource, ns)
+		}
 		f.mu.Lock()
+		if resource == "pods/attach" {
+			f.attached[r.PathValue("name")]++
+		}
 		f.requests[verb+" "+resource]++
 		refuse, denied := f.refuse, f.denied[verb+" "+resource]
 		f.mu.Unlock()
@@ -266,23 +284,28 @@ func (f *fake) remove(name string) {
 	if p := f.pods[name]; p != nil {
 		delete(f.pods, name)
 		f.stamp(&p.ObjectMeta)
+		f.removed = append(f.removed, p)
 		f.tell("DELETED", p)
 	}
 }
 
 func (f *fake) createPod(w http.ResponseWriter, r *http.Request) {
-	p := decode(f.t, r.Body).(*corev1.Pod)
+	created := f.admit(decode(f.t, r.Body).(*corev1.Pod))
+	f.start(created)
+	answerJSON(w, created)
+}
+
+// admit keeps a new pod, and returns it as it is then.
+func (f *fake) admit(p *corev1.Pod) *corev1.Pod {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	p.CreationTimestamp = metav1.Now()
 	p.Spec.NodeName = "here"
 	p.Status.Phase = corev1.PodPending
 	f.stamp(&p.ObjectMeta)
 	f.pods[p.Name] = p
 	f.tell("ADDED", p)
-	created := p.DeepCopy()
-	f.mu.Unlock()
-	f.start(created)
-	answerJSON(w, created)
+	return p.DeepCopy()
 }
 
 func (f *fake) listPods(w http.ResponseWriter, r *http.Request) {
@@ -318,11 +341,17 @@ func (f *fake) watch(w http.ResponseWriter, r *http.Request, selector labels.Sel
 	f.events++
 	f.watchers[watch] = true
 	from, _ := strconv.Atoi(since)
-	for _, p := range f.pods {
+	again := func(kind string, p *corev1.Pod) {
 		if v, _ := strconv.Atoi(p.ResourceVersion); v > from && selector.Matches(labels.Set(p.Labels)) {
-			b, _ := json.Marshal(map[string]any{"type": "MODIFIED", "object": p})
+			b, _ := json.Marshal(map[string]any{"type": kind, "object": p})
 			watch.events <- b
 		}
+	}
+	for _, p := range f.pods {
+		again("MODIFIED", p)
+	}
+	for _, p := range f.removed {
+		again("DELETED", p)
 	}
 	f.mu.Unlock()
 	defer func() { f.mu.Lock(); delete(f.watchers, watch); f.mu.Unlock() }()
@@ -358,7 +387,7 @@ func (f *fake) deletePod(w http.ResponseWriter, r *http.Request) {
 	o := decode(f.t, r.Body).(*metav1.DeleteOptions)
 	name := r.PathValue("name")
 	f.mu.Lock()
-	p, g := f.pods[name].DeepCopy(), f.guests[name]
+	p := f.pods[name].DeepCopy()
 	f.mu.Unlock()
 	if p == nil {
 		notFound(w, name)
@@ -367,79 +396,26 @@ func (f *fake) deletePod(w http.ResponseWriter, r *http.Request) {
 	if p.DeletionTimestamp == nil {
 		f.change(name, func(p *corev1.Pod) { now := metav1.NewTime(time.Now()); p.DeletionTimestamp = &now })
 	}
-	finish := func() {
-		if g != nil {
-			g.kill()
-			<-g.gone
-		}
-		f.remove(name)
-	}
 	if o.GracePeriodSeconds != nil && *o.GracePeriodSeconds == 0 {
-		finish()
+		f.finish(name)
 	} else if !strings.Contains(p.Spec.Containers[0].Image, lostNode) {
-		go finish()
+		go f.finish(name)
 	}
 	answerJSON(w, p)
 }
 
-func (f *fake) createLease(w http.ResponseWriter, r *http.Request) {
-	l := decode(f.t, r.Body).(*coordinationv1.Lease)
+// finish ends the container of a pod, and takes the pod from the API.
+func (f *fake) finish(name string) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.leases[l.Name] != nil {
-		fail(w, &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonAlreadyExists})
-		return
+	p, g := f.pods[name].DeepCopy(), f.guests[name]
+	f.mu.Unlock()
+	if g != nil {
+		g.kill()
+		<-g.gone
 	}
-	f.stamp(&l.ObjectMeta)
-	f.leases[l.Name] = l
-	answerJSON(w, l)
-}
-
-func (f *fake) listLeases(w http.ResponseWriter, r *http.Request) {
-	selector, _ := labels.Parse(r.URL.Query().Get("labelSelector"))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var list coordinationv1.LeaseList
-	for _, l := range f.leases {
-		if selector.Matches(labels.Set(l.Labels)) {
-			list.Items = append(list.Items, *l)
-		}
-	}
-	answerJSON(w, list)
-}
-
-func (f *fake) updateLease(w http.ResponseWriter, r *http.Request) {
-	l := decode(f.t, r.Body).(*coordinationv1.Lease)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	was := f.leases[l.Name]
-	switch {
-	case was == nil:
-		notFound(w, l.Name)
-		return
-	case l.ResourceVersion != was.ResourceVersion:
-		fail(w, &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict})
-		return
-	}
-	f.stamp(&l.ObjectMeta)
-	f.leases[l.Name] = l
-	answerJSON(w, l)
-}
-
-func (f *fake) deleteLease(w http.ResponseWriter, r *http.Request) {
-	o := decode(f.t, r.Body).(*metav1.DeleteOptions)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l := f.leases[r.PathValue("name")]
-	switch {
-	case l == nil:
-		notFound(w, r.PathValue("name"))
-	case o.Preconditions != nil && o.Preconditions.ResourceVersion != nil &&
-		*o.Preconditions.ResourceVersion != l.ResourceVersion:
-		fail(w, &metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict})
-	default:
-		delete(f.leases, l.Name)
-		answerJSON(w, metav1.Status{Status: metav1.StatusSuccess})
+	f.remove(name)
+	if f.agents != nil && p != nil {
+		f.agents.gone(p)
 	}
 }
 

@@ -105,6 +105,7 @@ func (d *Driver) Lost() error {
 // gone before.
 func (d *Driver) Close() error {
 	if c := d.Shut(); c != nil {
+		c.claims.release()
 		d.leases.release(c)
 		c.pods.end()
 	}

@@ -30,6 +30,7 @@ type leases struct {
 	mu      sync.Mutex
 	held    map[string]*hold    // by instance
 	seen    map[string]observed // others', by name
+	left    bool                // pods of the dead may be: the next sweep looks for them
 	term    context.Context     //nolint:containedctx // of streams; ends when a lease of ours is over
 	endTerm context.CancelFunc
 }
@@ -266,6 +267,11 @@ func (l *leases) look(ctx context.Context, c *connection,
 			living[instance] = true
 		}
 	}
+	for name := range l.seen {
+		if _, still := seen[name]; !still { // who removed it may have died before it removed the pods
+			l.left = true
+		}
+	}
 	l.seen = seen
 	return living, over, nil
 }
@@ -273,25 +279,47 @@ func (l *leases) look(ctx context.Context, c *connection,
 // sweep removes the leases that are over, and then the pods of their owners, for which it doesn't
 // wait: there may be hundreds. A lease that is renewed meanwhile stays. With all it sees to what
 // earlier sweeps, and a bridge that died in one, have left: pods without a lease, and those whose
-// node doesn't answer.
+// node doesn't answer. What it could not do is for the next.
 func (l *leases) sweep(ctx context.Context, c *connection, all bool) {
 	_, over, err := l.look(ctx, c)
 	if err != nil {
 		return // the next sweep tries again, and a call says what is wrong
 	}
-	removed := false
 	for _, lease := range over {
 		err := c.leases().Delete(ctx, lease.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{ResourceVersion: &lease.ResourceVersion},
 		})
-		removed = removed || err == nil
+		if err == nil {
+			l.leave(true)
+		}
 	}
-	if !removed && !all {
+	if !l.leave(false) && !all {
 		return
+	}
+	if err := l.reap(ctx, c, all); err != nil {
+		l.leave(true)
+		if ctx.Err() == nil {
+			l.d.log.Warn("pods of dead bridges could not be removed", "err", err)
+		}
+	}
+}
+
+// leave sets whether pods of the dead may be left, and returns whether they might before.
+func (l *leases) leave(left bool) (before bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, l.left = l.left, left
+	return before
+}
+
+// reap removes what bridges without a lease have left; with all it waits until it is gone.
+func (l *leases) reap(ctx context.Context, c *connection, all bool) error {
+	if err := c.claims.reap(ctx); err != nil {
+		return err
 	}
 	found, err := l.d.Orphans(ctx, l.d.self)
 	for _, o := range found {
-		if err = c.delete(ctx, o.ID, grace); err != nil {
+		if err = c.Kill(ctx, o.ID); err != nil {
 			break
 		}
 		l.d.log.Info("pod of a dead bridge is removed", "pod", o.Name, "was_running", o.Running)
@@ -299,9 +327,7 @@ func (l *leases) sweep(ctx context.Context, c *connection, all bool) {
 	if err == nil && all {
 		_, err = runtime.Reap(ctx, l.d, l.d.self)
 	}
-	if err != nil && ctx.Err() == nil {
-		l.d.log.Warn("pods of dead bridges could not be removed", "err", err)
-	}
+	return err
 }
 
 // release removes our leases, once their pods are gone.

@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -77,20 +78,33 @@ func find[T apiruntime.Object](t *testing.T) T {
 	return found[0]
 }
 
-// TestRights: the Role grants the verbs that the driver checks for, and no other.
+// TestRights: the Roles grant the verbs that the driver checks for, and no other.
 func TestRights(t *testing.T) {
+	grants(t, find[*rbacv1.Role](t), needed)
+	var role *rbacv1.Role
+	for _, o := range objects(t, manifests+"/agent-sandbox", nil) {
+		if r, ok := o.(*rbacv1.Role); ok {
+			role = r
+		}
+	}
+	grants(t, role, claimRights)
+}
+
+// grants checks that a Role grants these rights and no others.
+func grants(t *testing.T, role *rbacv1.Role, rights []authorizationv1.ResourceAttributes) {
+	t.Helper()
 	var want, got []string
-	for _, r := range needed {
+	for _, r := range rights {
 		want = append(want, r.Verb+" "+r.Group+"/"+strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/"))
 	}
-	for _, rule := range find[*rbacv1.Role](t).Rules {
+	for _, rule := range role.Rules {
 		for _, verb := range rule.Verbs {
 			got = append(got, verb+" "+rule.APIGroups[0]+"/"+rule.Resources[0])
 		}
 	}
 	slices.Sort(want)
 	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("the Role grants\n%q, want\n%q", got, want)
+		t.Errorf("the Role %s grants\n%q, want\n%q", role.Name, got, want)
 	}
 }
 
@@ -151,6 +165,8 @@ func TestChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const pushed = "pushed = \"localhost/frames\"\n"
+	values["environments"] = map[string]any{"frames.toml": pushed}
 	// Of Helm's functions the templates use three, and they use nothing else of Helm's.
 	functions := template.FuncMap{
 		"quote":     func(v any) string { return strconv.Quote(fmt.Sprint(v)) },
@@ -181,8 +197,11 @@ func TestChart(t *testing.T) {
 	}
 	servers := 0
 	for _, o := range chart {
-		if _, ok := o.(*corev1.ConfigMap); ok {
+		if c, ok := o.(*corev1.ConfigMap); ok {
 			servers++
+			if c.Data["frames.toml"] != pushed || c.Data["team.json"] == "" {
+				t.Errorf("the chart's ConfigMap has %q", c.Data)
+			}
 			continue
 		}
 		made[show(o)] = true

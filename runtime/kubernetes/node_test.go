@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +27,8 @@ type guest struct {
 	gone  chan struct{} // closed once the process and its group have ended
 
 	mu   sync.Mutex
-	to   [2]io.Writer // the outputs of who is attached; nil for no one
-	over chan struct{}
+	to   [2]io.Writer  // the outputs of who is attached; nil for no one
+	over chan struct{} // closed once both outputs have ended
 }
 
 // start does what a kubelet does with a new pod.
@@ -94,20 +94,34 @@ func startGuest(c corev1.Container, service string) (*guest, error) {
 		cmd.Env = append(cmd.Env, e.Name+"="+e.Value)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = 200 * time.Millisecond // for what its children still hold open
 	g := &guest{cmd: cmd, gone: make(chan struct{}), over: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &sink{g, 0}, &sink{g, 1}
 	var err error
 	if g.stdin, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
+	var outputs sync.WaitGroup
+	var ends []*os.File
+	for i, to := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
+		from, end, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		*to = end
+		ends = append(ends, end)
+		outputs.Go(func() { _, _ = io.Copy(&sink{g, i}, from); from.Close() })
+	}
+	err = cmd.Start()
+	for _, end := range ends {
+		end.Close()
+	}
+	if err != nil {
 		return nil, err
 	}
+	go func() { outputs.Wait(); close(g.over) }() // a node's streams end with the last who holds them
 	go func() {
 		_ = cmd.Wait() //nolint:errcheck // its state tells
 		g.kill()       // its children die with it
-		close(g.over)
+		<-g.over
 		close(g.gone)
 	}()
 	return g, nil

@@ -23,6 +23,9 @@ func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (s
 		return "", err
 	}
 	make := func() *corev1.Pod { return c.pod(name, s) }
+	if c.claims.use() {
+		return c.claims.claim(ctx, make(), s)
+	}
 	if err := c.start(ctx, make, c.d.times.start, running); err != nil {
 		return "", err
 	}
@@ -92,7 +95,8 @@ func (c *connection) withoutSandbox(name string) bool {
 
 // Attach implements engine.Client.
 func (c *connection) Attach(_ context.Context, id string) (engine.Stream, error) {
-	s, err := c.attach(id)
+	_, pod := c.names(id)
+	s, err := c.attach(pod)
 	if err != nil {
 		return nil, err
 	}
@@ -166,15 +170,28 @@ const grace = 1
 
 // Kill implements engine.Client.
 func (c *connection) Kill(ctx context.Context, id string) error {
-	return c.delete(ctx, id, grace)
+	_, err := c.delete(ctx, id, grace)
+	return err
 }
 
-func (c *connection) delete(ctx context.Context, id string, grace int64) error {
-	err := c.cli.CoreV1().Pods(c.namespace).Delete(ctx, id, metav1.DeleteOptions{GracePeriodSeconds: &grace})
-	if apierrors.IsNotFound(err) {
-		return nil
+// delete deletes a pod, and its claim first: a pod that is claimed would be made again.
+func (c *connection) delete(ctx context.Context, id string, grace int64) (gone bool, err error) {
+	claim, pod := c.names(id)
+	switch {
+	case claim == "":
+	case claim == pod: // which isn't known, or has the claim's name
+		err = c.claims.remove(ctx, claim)
+	default:
+		err = c.claims.delete(ctx, "sandboxclaims", claim)
 	}
-	return err
+	if err != nil {
+		return false, err
+	}
+	err = c.cli.CoreV1().Pods(c.namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return false, err
 }
 
 // Remove implements engine.Client. It waits until the node has said that nothing is left of the
@@ -195,12 +212,13 @@ func (c *connection) Remove(ctx context.Context, name string) (err error) {
 	if p, _, _ := c.pods.last(id); p != nil && c.overdue(p) {
 		asked = 0
 	}
-	err = c.cli.CoreV1().Pods(c.namespace).Delete(ctx, id, metav1.DeleteOptions{GracePeriodSeconds: &asked})
+	none, err := c.delete(ctx, id, asked)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil
 	case err != nil:
 		return c.explain(err)
+	case none:
+		c.pods.forget(id)
+		return nil
 	case !c.pods.expected(id):
 		return c.removed(ctx, id)
 	}
@@ -220,15 +238,17 @@ const lookAgain = 250 * time.Millisecond
 func (c *connection) removed(ctx context.Context, id string) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
+	_, pod := c.names(id)
 	for {
-		p, err := c.cli.CoreV1().Pods(c.namespace).Get(ctx, id, metav1.GetOptions{})
+		p, err := c.cli.CoreV1().Pods(c.namespace).Get(ctx, pod, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
 			return c.explain(err)
 		case c.overdue(p):
-			return c.delete(ctx, id, 0)
+			_, err := c.delete(ctx, id, 0)
+			return err
 		}
 		select {
 		case <-tick.C:
@@ -252,9 +272,10 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 	}
 	var all []engine.Container
 	for _, p := range found.Items {
+		labels := labelsOf(&p)
 		all = append(all, engine.Container{
-			ID: p.Name, Names: []string{p.Name}, Labels: p.Labels, Created: p.CreationTimestamp.Time,
-			Running: p.Status.Phase == corev1.PodRunning, Forsaken: !living[p.Labels[runtime.LabelInstance]],
+			ID: idOf(&p), Names: []string{p.Name}, Labels: labels, Created: p.CreationTimestamp.Time,
+			Running: p.Status.Phase == corev1.PodRunning, Forsaken: !living[labels[runtime.LabelInstance]],
 		})
 	}
 	return all, nil

@@ -31,7 +31,7 @@ const (
 	termination = "/root/.termination"
 
 	// labelDriver tells the pods of one connection from all others.
-	labelDriver = "io.mcp-bridge.driver"
+	labelDriver = claimable + "io.mcp-bridge.driver"
 	labelApp    = "app.kubernetes.io/managed-by"
 	app         = "mcp-bridge"
 

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -23,7 +24,7 @@ type pods struct {
 	watcher sync.WaitGroup
 
 	mu   sync.Mutex
-	seen map[string]*record // by name; from before a pod is made until it is removed
+	seen map[string]*record // by name, or claim; from before a pod is made until it is removed
 	less chan struct{}      // closed when one is forgotten
 }
 
@@ -105,7 +106,7 @@ func (w *pods) heard(o any, gone bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.seen[p.Name]
+	r := w.seen[cmp.Or(p.Labels[labelClaim], p.Name)]
 	if r == nil {
 		return
 	}
