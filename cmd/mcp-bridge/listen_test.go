@@ -254,8 +254,8 @@ func TestListenOnEngine(t *testing.T) {
 	}
 }
 
-// TestDeleteOnEngine: of a session that its client ends nothing is left within a second, whatever its
-// code does. A busy machine may take longer for some of them.
+// TestDeleteOnEngine: of a session that its client ends nothing is left within a second, whatever
+// its code does. A busy machine may take longer for some of them.
 func TestDeleteOnEngine(t *testing.T) {
 	anyEngine(t)
 	t.Setenv("MCP_BRIDGE_STATE", "session")

@@ -73,8 +73,8 @@ func (l *overHTTP) in(sandbox, code string) (status int, answer string, header h
 		fmt.Sprintf(`"name":"run_python","arguments":{"code":%q,"sandbox":%q,"timeout":60},`, code, sandbox))
 }
 
-// TestNginxOnEngine: a bridge is used through nginx by the few lines of docs/http.md, which hand on the
-// name by which clients come, and who they are.
+// TestNginxOnEngine: a bridge is used through nginx by the few lines of docs/http.md, which hand on
+// the name by which clients come, and who they are.
 func TestNginxOnEngine(t *testing.T) {
 	needEngine(t)
 	vars := []string{"MCP_BRIDGE_HTTP_TOKENS=" + filepath.Join(t.TempDir(), "tokens")}
