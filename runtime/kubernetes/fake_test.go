@@ -36,6 +36,7 @@ type fake struct {
 	mu       sync.Mutex
 	version  int
 	pods     map[string]*corev1.Pod
+	deleted  []*corev1.Pod // as they were last
 	leases   map[string]*coordinationv1.Lease
 	guests   map[string]*guest
 	watchers map[*watcher]bool
@@ -267,6 +268,7 @@ func (f *fake) remove(name string) {
 		delete(f.pods, name)
 		f.stamp(&p.ObjectMeta)
 		f.tell("DELETED", p)
+		f.deleted = append(f.deleted, p)
 	}
 }
 
@@ -318,11 +320,17 @@ func (f *fake) watch(w http.ResponseWriter, r *http.Request, selector labels.Sel
 	f.events++
 	f.watchers[watch] = true
 	from, _ := strconv.Atoi(since)
-	for _, p := range f.pods {
+	missed := func(kind string, p *corev1.Pod) {
 		if v, _ := strconv.Atoi(p.ResourceVersion); v > from && selector.Matches(labels.Set(p.Labels)) {
-			b, _ := json.Marshal(map[string]any{"type": "MODIFIED", "object": p})
+			b, _ := json.Marshal(map[string]any{"type": kind, "object": p})
 			watch.events <- b
 		}
+	}
+	for _, p := range f.pods {
+		missed("MODIFIED", p)
+	}
+	for _, p := range f.deleted {
+		missed("DELETED", p)
 	}
 	f.mu.Unlock()
 	defer func() { f.mu.Lock(); delete(f.watchers, watch); f.mu.Unlock() }()
