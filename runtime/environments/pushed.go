@@ -19,8 +19,8 @@ import (
 // docker is, and pushed to a registry by the user's own tool. Here NAME.toml then names the image,
 // and labels.NAME.json has the labels that an engine would have told.
 
-// pushedPattern is the form of an image's name with its digest, which never names a later image. One
-// that was loaded onto the nodes has no digest.
+// pushedPattern is the form of an image's name with its digest, which never names a later image. A
+// name of what was loaded onto the nodes has no digest.
 var pushedPattern = regexp.MustCompile(`^(localhost/[a-z0-9._:/-]+|[a-z0-9][a-z0-9._:/-]*@sha256:[0-9a-f]{64})$`)
 
 const maxLabels = 1 << 20 // bytes of labels.NAME.json

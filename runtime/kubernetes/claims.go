@@ -122,7 +122,7 @@ func (l *claims) create(ctx context.Context, resource, kind, name, instance stri
 }
 
 // claim takes a pod like p, of which the name and the labels become the claim's, and waits until it
-// runs. MaxAge bounds its life in place of p's deadline, which would count while it waits in a pool.
+// runs. MaxAge bounds its life in place of p's deadline, which would count while it waits.
 func (l *claims) claim(ctx context.Context, p *corev1.Pod, s runtime.Spec) (id string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.c.d.times.start, errUnready)
 	defer cancel()
@@ -190,7 +190,7 @@ func (l *claims) pool(ctx context.Context, p *corev1.Pod, instance string) (stri
 	}
 	err = l.create(ctx, "sandboxtemplates", "SandboxTemplate", name, instance, map[string]any{
 		"podTemplate": map[string]any{"spec": spec, "metadata": map[string]any{"labels": map[string]any{labelApp: app}}},
-		// A policy without rules denies all; without one the controller would let pods reach the internet.
+		// A policy without rules denies all; without one pods could reach the internet.
 		"networkPolicyManagement": "Managed", "networkPolicy": map[string]any{},
 	})
 	if err == nil {
@@ -226,7 +226,7 @@ func (l *claims) trim(ctx context.Context) error {
 	return errors.Join(l.delete(ctx, "sandboxwarmpools", oldest), l.delete(ctx, "sandboxtemplates", oldest))
 }
 
-// remove deletes a claim whose pod isn't known, and waits until what the cluster made for it is gone.
+// remove deletes a claim whose pod isn't known, and waits until what was made for it is gone.
 func (l *claims) remove(ctx context.Context, claim string) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()

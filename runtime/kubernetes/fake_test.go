@@ -38,7 +38,7 @@ type fake struct {
 	pods     map[string]*corev1.Pod
 	leases   map[string]*coordinationv1.Lease
 	guests   map[string]*guest
-	removed  []*corev1.Pod // as they were last
+	removed  []*corev1.Pod  // as they were last
 	attached map[string]int // how often, by pod
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"

@@ -97,8 +97,8 @@ func TestRuntimeClass(t *testing.T) {
 	}
 }
 
-// TestNoCluster: without a kubeconfig outside of a cluster, and with a context that isn't in it, the
-// next step is said.
+// TestNoCluster: without a kubeconfig outside of a cluster, and with a context that isn't in it,
+// the next step is said.
 func TestNoCluster(t *testing.T) {
 	f := newFake(t)
 	_, err := f.driver(t, Config{Context: "elsewhere"}).Facts(t.Context())
