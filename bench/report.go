@@ -107,7 +107,10 @@ func (r *report) figure(part, name, unit string, s series, baseline bool) {
 // absent adds a row that says why something was not measured.
 func (r *report) absent(part, name, why string) {
 	why = strings.Join(strings.Fields(strings.ReplaceAll(why, "|", "/")), " ") // one cell
-	r.rows = append(r.rows, []string{"(" + part + ")", name + ": **not measured**, since " + why, "", "0", "", "", "", ""})
+	r.rows = append(
+		r.rows,
+		[]string{"(" + part + ")", name + ": **not measured**, since " + why, "", "0", "", "", "", ""},
+	)
 }
 
 // compare notes the difference of two medians.

@@ -70,7 +70,13 @@ func (s *suite) inSandboxes(ctx context.Context) error {
 	s.report.figure("l", "first call in a sandbox", "ms", first, false)
 	s.report.figure("l", "run_python of print(1) in a sandbox", "ms", kept, false)
 	s.report.figure("l", "the same in a container of its own, which waited", "ms", warm, true)
-	s.report.figure("l", "run_python of print(1) in a sandbox, without a pause between calls", "ms", inARow, false)
+	s.report.figure(
+		"l",
+		"run_python of print(1) in a sandbox, without a pause between calls",
+		"ms",
+		inARow,
+		false,
+	)
 	s.report.compare("l", "a sandbox in a call", kept, warm, "ms")
 	return err
 }

@@ -121,9 +121,9 @@ func TestSandboxErrors(t *testing.T) {
 	p, other := connect(t, b), connect(t, b)
 	mine, theirs := p.begin(), other.begin()
 	p.begin()
-	unknown := `you have no sandbox "ID": none outlives the bridge, which was started WHEN, nor, over stdio, the ` +
-		`connection that it was begun on. Nothing was run. Pass sandbox "new" and define again what you need; ` +
-		`your live sandboxes: `
+	unknown := `you have no sandbox "ID": none outlives the bridge, which was started WHEN, nor, over stdio, ` +
+		`the connection that it was begun on. Nothing was run. Pass sandbox "new" and define again what you ` +
+		`need; your live sandboxes: `
 	for _, tc := range []struct{ args, want string }{
 		{in(theirs, "count"), strings.ReplaceAll(unknown, "ID", theirs)},
 		{in("zzzz", "count"), strings.ReplaceAll(unknown, "ID", "zzzz")},
@@ -133,7 +133,8 @@ func TestSandboxErrors(t *testing.T) {
 		{`{"code":"","sandbox":"new"}`, `argument "code" is empty`},
 	} {
 		r := p.call(tc.args)
-		got := regexp.MustCompile(`started (just now|\d+ s ago),`).ReplaceAllString(r.Content[0].Text, "started WHEN,")
+		got := regexp.MustCompile(`started (just now|\d+ s ago),`).
+			ReplaceAllString(r.Content[0].Text, "started WHEN,")
 		if !r.IsError || !strings.Contains(got, tc.want) || strings.Contains(tc.want, "live") &&
 			!strings.Contains(got, mine+" (call 1, just now)") {
 			t.Errorf("%s: got %s\nwant %s", tc.args, got, tc.want)

@@ -73,11 +73,17 @@ func TestUser(t *testing.T) {
 			t.Errorf("%v, %s", err, raw)
 		}
 	}
-	raw, err = call(UserCall, UserTool{Tool: "run_python", Sandbox: id, Arguments: json.RawMessage(`{"code":"count"}`)})
+	raw, err = call(
+		UserCall,
+		UserTool{Tool: "run_python", Sandbox: id, Arguments: json.RawMessage(`{"code":"count"}`)},
+	)
 	if err != nil || !strings.Contains(string(raw), `"stdout":"2\n"`) {
 		t.Errorf("%v, %s", err, raw)
 	}
-	raw, err = call(UserCall, UserTool{Tool: "run_python", Sandbox: id, Arguments: json.RawMessage(`{"code":"tool"}`)})
+	raw, err = call(
+		UserCall,
+		UserTool{Tool: "run_python", Sandbox: id, Arguments: json.RawMessage(`{"code":"tool"}`)},
+	)
 	if err != nil || !strings.Contains(string(raw), "github") || strings.Contains(string(raw), "github.me{") {
 		t.Errorf("the user's code has called a tool: %v, %s", err, raw)
 	}

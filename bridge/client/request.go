@@ -120,20 +120,17 @@ func (r *Request) Session() string {
 	return r.conn.Session
 }
 
-type nameKey struct{}
-
-// Named returns a context to deliver a message with whose requests the log names by name.
-func Named(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, nameKey{}, name)
-}
-
-// LogName returns what the log names the request by, or nothing.
+// LogName returns what the log names the request by, or nothing. What carries its answer says so by
+// a method of that name.
 func (r *Request) LogName() string {
 	if r == nil {
 		return ""
 	}
-	name, _ := r.rpc.Delivered().Value(nameKey{}).(string)
-	return name
+	named, _ := r.rpc.Carrier().(interface{ LogName() string })
+	if named == nil {
+		return ""
+	}
+	return named.LogName()
 }
 
 // Text returns the whole message.

@@ -70,8 +70,8 @@ func (t Turn) Pass() {
 // request is over without one. It is called by the handler, on its own goroutine.
 func (r *Request) Afterwards(do func()) { r.after = append(r.after, do) }
 
-// Delivered returns the context that the message was delivered with.
-func (r *Request) Delivered() context.Context { return r.exchange.ctx }
+// Carrier returns what carries the answer.
+func (r *Request) Carrier() Carrier { return r.out }
 
 // Notify sends a notification that belongs to the request.
 func (r *Request) Notify(ctx context.Context, method string, params any) error {

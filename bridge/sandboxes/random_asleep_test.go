@@ -109,7 +109,8 @@ func TestModelAsleep(t *testing.T) {
 			return
 		}
 	}
-	for _, what := range []string{"begin", "call", "woken", "lost", "gone", "ended", "caller gone", "removed", "restart",
+	for _, what := range []string{"begin", "call", "woken", "lost", "gone", "ended", "caller gone", "removed",
+		"restart",
 		"update", "death"} {
 		if seen[what] == 0 {
 			t.Errorf("it never happened: %s", what)
@@ -202,8 +203,11 @@ func (n *night) did(what, to string) string {
 func (n *night) begin(owner string) string {
 	file := fmt.Sprint("file ", len(n.boxes))
 	id, now := n.filled(owner, file, nil, Settings{}), time.Now()
-	n.boxes = append(n.boxes, &sleeper{owner: owner, id: id, file: file, calls: 1, born: now, used: now, since: now,
-		guest: n.last()})
+	n.boxes = append(
+		n.boxes,
+		&sleeper{owner: owner, id: id, file: file, calls: 1, born: now, used: now, since: now,
+			guest: n.last()},
+	)
 	return n.did("begin", id)
 }
 
@@ -215,7 +219,8 @@ func (n *night) use(owner string, b *sleeper, mine bool) string {
 			b.reason = ""
 		}
 		var gone *GoneError
-		if !errors.As(err, &gone) || b.owner == owner && gone.Reason != b.reason || b.owner != owner && gone.Reason != "" {
+		if !errors.As(err, &gone) || b.owner == owner && gone.Reason != b.reason ||
+			b.owner != owner && gone.Reason != "" {
 			n.t.Fatalf("%s in %s of %s, which has ended for %q: %v", owner, b.id, b.owner, b.reason, err)
 		}
 		return n.did("gone", b.id)

@@ -44,7 +44,8 @@ func (p *pair) share(owner string) string {
 
 // update changes the times of a sandbox, which may be over already.
 func (p *pair) update(owner string, b *modelBox, mine bool) {
-	timeout, autoDelete := time.Duration(p.random.IntN(90))*time.Minute, time.Duration(p.random.IntN(90))*time.Minute
+	timeout := time.Duration(p.random.IntN(90)) * time.Minute
+	autoDelete := time.Duration(p.random.IntN(90)) * time.Minute
 	_, err := p.Update(owner, b.id, func(s *Settings) { s.Timeout, s.AutoDelete = timeout, autoDelete })
 	p.same(err, owner, b, mine)
 	if mine {

@@ -86,8 +86,8 @@ var spaces = strings.Repeat(" ", client.MaxMessage+1)
 
 // come begins a session, which makes a call if calls, and ends it.
 func (s *served) come(calls bool) {
-	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
-		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` +
+		`"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	status, id := s.quick(http.MethodPost, initialize)
 	if status != http.StatusOK {
 		s.t.Errorf("initialize: %d", status)
@@ -106,7 +106,12 @@ func (s *served) come(calls bool) {
 // lose makes a call, and goes when it runs.
 func (s *served) lose(code *hanging) {
 	ctx, hangUp := context.WithCancel(context.Background())
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(run(1, "lost", metaOf(""))))
+	r, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		s.url,
+		strings.NewReader(run(1, "lost", metaOf(""))),
+	)
 	if err != nil {
 		panic(err)
 	}

@@ -197,7 +197,8 @@ func (x *exchange) run(w http.ResponseWriter, r *http.Request, b *body) (deliver
 		p.answers = func(e event) { x.introduce(w, e) }
 	}
 	p.attach(-1)
-	if !x.deliver(client.Named(ctx, w.Header().Get(headerRequest)), b) {
+	x.stream.request = w.Header().Get(headerRequest)
+	if !x.deliver(ctx, b) {
 		ending(w, x.m)
 		return false
 	}

@@ -306,7 +306,8 @@ func (s *team) cancelAsOthers(ids ...string) {
 	for _, who := range []string{"bob", "alice"} {
 		for _, e := range s.eras() { // each era's client has a session of its own
 			for _, id := range ids {
-				if status := e.send(who, "notifications/cancelled", `{"requestId":`+id+`}`); status != http.StatusAccepted {
+				status := e.send(who, "notifications/cancelled", `{"requestId":`+id+`}`)
+				if status != http.StatusAccepted {
 					s.t.Errorf("%s: %s's cancel is answered with %d", e.name, who, status)
 				}
 			}
@@ -317,9 +318,12 @@ func (s *team) cancelAsOthers(ids ...string) {
 // TestForeignSubscriptions has the others cancel a subscription of alice's, which goes on.
 func TestForeignSubscriptions(t *testing.T) {
 	s := newTeam(t)
-	news := eventsOf(t, s.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen",`+
-		`"params":{"notifications":{"toolsListChanged":true},"_meta":`+metaOf("")+`}}`,
-		append(standard("subscriptions/listen", ""), "X-Who: alice")...))
+	news := eventsOf(
+		t,
+		s.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen",`+
+			`"params":{"notifications":{"toolsListChanged":true},"_meta":`+metaOf("")+`}}`,
+			append(standard("subscriptions/listen", ""), "X-Who: alice")...),
+	)
 	if m, ok := news.next(); !ok || m.Method != "notifications/subscriptions/acknowledged" {
 		t.Fatalf("it begins with %+v", m)
 	}

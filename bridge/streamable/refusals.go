@@ -83,7 +83,7 @@ type seenWriter struct {
 func (w *seenWriter) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
-		if status == http.StatusUnauthorized || status == http.StatusForbidden { // nothing else is hoped for from it
+		if status == http.StatusUnauthorized || status == http.StatusForbidden {
 			w.Header().Set("Connection", "close")
 		}
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))

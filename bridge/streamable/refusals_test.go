@@ -103,7 +103,9 @@ func TestRequestsInTheLog(t *testing.T) {
 		id := strings.TrimPrefix(session[0], "Mcp-Session-Id: ")
 		_, _, header := s.post(run(1, "print", ""), session...)
 		check("run_python", header, map[string]any{"principal": who, "session": id[:6], "status": "ok"})
-		_, _, header = s.post(run(1, "print", metaOf("")), append(standard("tools/call", "run_python"), "X-Who: "+who)...)
+		_, _, header = s.post(
+			run(1, "print", metaOf("")),
+			append(standard("tools/call", "run_python"), "X-Who: "+who)...)
 		check("run_python", header, map[string]any{"principal": who, "session": nil, "status": "ok"})
 		s.do(t.Context(), http.MethodDelete, "", session...)
 		_, _, header = s.post(run(1, "print", ""), append(session, "X-Forwarded-For: 10.0.0.1, 192.0.2.7")...)

@@ -185,7 +185,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveHealth says whether new calls are taken. It tells no secrets: who asks isn't known.
 func (h *Handler) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	if h.cfg.Lost != nil && h.cfg.Lost() != nil {
-		refuse(w, http.StatusServiceUnavailable, "no code can be run now: what runs it can't be reached, as the log says")
+		refuse(
+			w,
+			http.StatusServiceUnavailable,
+			"no code can be run now: what runs it can't be reached, as the log says",
+		)
 		return
 	}
 	if h.isDraining() {

@@ -129,7 +129,8 @@ func TestUnitIsActivated(t *testing.T) {
 		return err == nil
 	})
 	l := &overHTTP{t: t, url: "http://" + addr + "/mcp"}
-	if status, answer, _ := l.post("", "tools/list", "", ""); status != 200 || !strings.Contains(answer, "run_python") {
+	if status, answer, _ := l.post("", "tools/list", "", ""); status != 200 ||
+		!strings.Contains(answer, "run_python") {
 		t.Errorf("it answers %d, %s", status, answer)
 	}
 }

@@ -96,7 +96,8 @@ func TestEnvRemoveAndExport(t *testing.T) {
 	}
 	must(t, a.envRemove(t.Context(), p, "data", true))
 	labels := filepath.Join(dir, "labels.data.json")
-	want := "wrote " + file + "\nwrote " + labels + ", which a cluster needs beside data.toml: docs/kubernetes.md\n" +
+	want := "wrote " + file + "\nwrote " + labels +
+		", which a cluster needs beside data.toml: docs/kubernetes.md\n" +
 		"removed the image of data\n" +
 		"data has no settings, list of packages or lock any more\n"
 	if b.String() != want {

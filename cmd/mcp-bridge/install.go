@@ -200,9 +200,14 @@ func (a *app) plan(installer *install.Installer, chosen []install.Host) (plans [
 		case len(p.Files) == 0:
 			fmt.Fprintf(a.stdout, "%s: has the bridge already, as %s\n", p.Host, p.Already)
 			if p.Lacks != nil {
-				fmt.Fprintf(a.stdout, "%s: its entry sets no %s; to have a policy and a record of calls there, add to its "+
-					"variables: %s\n", p.Host, strings.Join(namesOfVars(p.Lacks), " and no "),
-					text.Escape(strings.Join(p.Lacks, " ")))
+				fmt.Fprintf(
+					a.stdout,
+					"%s: its entry sets no %s; to have a policy and a record of calls there, add to its "+
+						"variables: %s\n",
+					p.Host,
+					strings.Join(namesOfVars(p.Lacks), " and no "),
+					text.Escape(strings.Join(p.Lacks, " ")),
+				)
 			}
 		default:
 			plans = append(plans, p)

@@ -21,8 +21,10 @@ import (
 func sandboxPythonCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "python ID", Short: "Run Python in a sandbox, with its variables, line by line from standard input",
-		Long: "Run Python in a sandbox, with its variables, line by line from standard input, up to exit() or its end.\n" +
-			"An indented block ends with an empty line. Each statement is a call like the model's, which sees what it\n" +
+		Long: "Run Python in a sandbox, with its variables, line by line from standard input, up to exit() " +
+			"or its end.\n" +
+			"An indented block ends with an empty line. Each statement is a call like the model's, which sees " +
+			"what it\n" +
 			"changes; it can call no tools.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxPython(cmd.Context(), args[0]) },

@@ -126,7 +126,12 @@ func TestChurnedSandboxes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a hundred containers")
 	}
-	vars := []string{"MCP_BRIDGE_TOOLS=all", "MCP_BRIDGE_LOG_LEVEL=error", "MCP_BRIDGE_STANDBY=0", "MCP_BRIDGE_SANDBOXES=4"}
+	vars := []string{
+		"MCP_BRIDGE_TOOLS=all",
+		"MCP_BRIDGE_LOG_LEVEL=error",
+		"MCP_BRIDGE_STANDBY=0",
+		"MCP_BRIDGE_SANDBOXES=4",
+	}
 	first, second, most := 20, 60, 4<<10 // a collection may come later
 	if os.Getenv("MCP_BRIDGE_TEST_LONG") != "" {
 		first, second, most = 500, 500, 1<<10

@@ -319,9 +319,11 @@ func TestSandboxCommands(t *testing.T) {
 		}
 	}
 	c.python("rows = [1, 2, 3]", map[string]any{"sandbox": id})
-	statements := "len(rows)\nfor r in rows[:2]:\n    print(r)\n\nrows.clear(); import os; os._exit(3)\nsum(rows)\n1 / 0\n"
+	statements := "len(rows)\nfor r in rows[:2]:\n    print(r)\n\n" +
+		"rows.clear(); import os; os._exit(3)\nsum(rows)\n1 / 0\n"
 	if out, log, code := does(statements, "python", id); out != "3\n1\n2\n6\n" || code != 1 ||
-		!strings.Contains(log, "variables are as before this statement") || !strings.Contains(log, "ZeroDivisionError") {
+		!strings.Contains(log, "variables are as before this statement") ||
+		!strings.Contains(log, "ZeroDivisionError") {
 		t.Errorf("python printed %q and %q, and ended with %d", out, log, code)
 	}
 	if out, _, code := does("rows.append(4)\nexit()\nno", "python", id); out != "" || code != 0 {

@@ -9,7 +9,8 @@ import (
 )
 
 // locker stands in for uv, whose index is the world's: it takes the lock that a test has made.
-const locker = "#!/bin/sh\nwhile [ $# -gt 0 ]; do\n[ \"$1\" = --output-file ] && cp '%s' \"$2\"\nshift\ndone\n" +
+const locker = "#!/bin/sh\nwhile [ $# -gt 0 ]; do\n[ \"$1\" = --output-file ] " +
+	"&& cp '%s' \"$2\"\nshift\ndone\n" +
 	"cat >/dev/null\n"
 
 // TestTemplateOnEngine: a template is made, a sandbox from it, which is changed, saved and woken:
@@ -22,8 +23,17 @@ func TestTemplateOnEngine(t *testing.T) {
 	policy := filepath.Join(dir, "policy.toml")
 	must(t, os.WriteFile(policy, []byte("[packages]\non_demand = true\n"), 0o600))
 	t.Cleanup(func() { _ = s.command("env", "remove", name).Run() })
-	c := serve(t, with(s.command(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "MCP_BRIDGE_TOOLS=all",
-		"MCP_BRIDGE_POLICY="+policy, "MCP_BRIDGE_HIBERNATE="+filepath.Join(dir, "saved"), "MCP_BRIDGE_SANDBOX_IDLE=3"))
+	c := serve(
+		t,
+		with(
+			s.command(),
+			"PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"),
+			"MCP_BRIDGE_TOOLS=all",
+			"MCP_BRIDGE_POLICY="+policy,
+			"MCP_BRIDGE_HIBERNATE="+filepath.Join(dir, "saved"),
+			"MCP_BRIDGE_SANDBOX_IDLE=3",
+		),
+	)
 	made := c.tool("sandbox_template_create", map[string]any{"name": name, "packages": []string{"big"}})
 	if text := fmt.Sprint(made); !strings.Contains(text, "status:ready") || !strings.Contains(text, "big==1.0") {
 		t.Fatal(text)

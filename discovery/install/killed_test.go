@@ -63,7 +63,8 @@ func (h *home) state(text string) string {
 		all[0] = "as it was"
 	}
 	for what, pattern := range map[string]string{"a backup": cursorFile + backupEnding + "*",
-		"a new file": ".cursor/.*.mcp-bridge-new", "a note": ".local/*.json", "notes": ".local/state/mcp-bridge/*.json",
+		"a new file": ".cursor/.*.mcp-bridge-new", "a note": ".local/*.json",
+		"notes":            ".local/state/mcp-bridge/*.json",
 		"the bridge's own": adopted} {
 		if found, _ := filepath.Glob(h.path(pattern)); len(found) > 0 {
 			all = append(all, what)

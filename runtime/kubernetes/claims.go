@@ -108,7 +108,11 @@ func (l *claims) of(resource string) dynamic.ResourceInterface {
 }
 
 // create makes an object of agent-sandbox. One that is there already is no error.
-func (l *claims) create(ctx context.Context, resource, kind, name, instance string, spec map[string]any) error {
+func (l *claims) create(
+	ctx context.Context,
+	resource, kind, name, instance string,
+	spec map[string]any,
+) error {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	o.SetAPIVersion(agents.String())
 	o.SetKind(kind)
@@ -159,7 +163,8 @@ func (l *claims) fail(name string) error {
 	l.mu.Unlock()
 	l.c.d.log.Warn("agent-sandbox gives no pods in time; from now on pods are made instead", "claim", name)
 	return &Refusal{Err: fmt.Errorf("agent-sandbox gave no pod within %v", l.c.d.times.start),
-		Next: "run the call again, which makes a pod of its own; then see: kubectl get sandboxclaims,sandboxwarmpools"}
+		Next: "run the call again, which makes a pod of its own; then see: " +
+			"kubectl get sandboxclaims,sandboxwarmpools"}
 }
 
 // pool returns the name of the pool of pods like p, which it makes if there is none.
@@ -189,7 +194,10 @@ func (l *claims) pool(ctx context.Context, p *corev1.Pod, instance string) (stri
 		return "", err
 	}
 	err = l.create(ctx, "sandboxtemplates", "SandboxTemplate", name, instance, map[string]any{
-		"podTemplate": map[string]any{"spec": spec, "metadata": map[string]any{"labels": map[string]any{labelApp: app}}},
+		"podTemplate": map[string]any{
+			"spec":     spec,
+			"metadata": map[string]any{"labels": map[string]any{labelApp: app}},
+		},
 		// A policy without rules denies all; without one pods could reach the internet.
 		"networkPolicyManagement": "Managed", "networkPolicy": map[string]any{},
 	})

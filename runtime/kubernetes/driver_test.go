@@ -30,7 +30,8 @@ func (f *fake) driver(t testing.TB, cfg Config) *Driver {
 	cfg.Context = cmp.Or(cfg.Context, "here")
 	// The path tells the fake whose a request is: over plain HTTP no token does.
 	var clusters, contexts string
-	for name := range strings.FieldsSeq("here b0 b1 b2 b3 b4 b5 b6 b7 b8 b9 b10 b11 b12 b13 b14 b15 b16 b17 b18 b19") {
+	for name := range strings.FieldsSeq("here b0 b1 b2 b3 b4 b5 b6 b7 b8 b9 b10 b11 b12 b13 b14 b15 " +
+		"b16 b17 b18 b19") {
 		clusters += fmt.Sprintf("- {name: %s, cluster: {server: %q}}\n", name, f.server.URL+"/as/"+name)
 		contexts += fmt.Sprintf("- {name: %s, context: {cluster: %s, user: u, namespace: %s}}\n", name, name,
 			testNamespace)

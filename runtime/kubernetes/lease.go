@@ -122,8 +122,11 @@ func (l *leases) lost() error {
 	defer l.mu.Unlock()
 	for _, h := range l.held {
 		if since := time.Since(h.renewed); !h.renewed.IsZero() && since > l.d.times.lease {
-			return fmt.Errorf("its API server has not renewed this bridge's lease for %v, so other bridges may remove "+
-				"its pods", since.Round(time.Second))
+			return fmt.Errorf(
+				"its API server has not renewed this bridge's lease for %v, so other bridges may remove "+
+					"its pods",
+				since.Round(time.Second),
+			)
 		}
 	}
 	return nil
@@ -174,7 +177,13 @@ func (l *leases) renewAll(ctx context.Context, c *connection) {
 }
 
 // renew writes a lease, unless that was done a shorter time ago than young.
-func (l *leases) renew(ctx context.Context, c *connection, instance string, h *hold, young time.Duration) error {
+func (l *leases) renew(
+	ctx context.Context,
+	c *connection,
+	instance string,
+	h *hold,
+	young time.Duration,
+) error {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():

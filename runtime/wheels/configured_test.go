@@ -72,7 +72,8 @@ func TestUVSettings(t *testing.T) {
 	const mine, machine, other = "/home/u/.config/uv/uv.toml", "/etc/uv/uv.toml", "/home/u/other.toml"
 	files := map[string]string{
 		mine: "no-build = false\nno-binary-package = [\"x\"]\n[[index]]\nname = \"co\"\n" +
-			"url = \"https://co.example\"\n[pip]\nno-binary = [\":all:\"]\nextra-index-url = [\"https://more.example\"]\n",
+			"url = \"https://co.example\"\n[pip]\nno-binary = [\":all:\"]\n" +
+			"extra-index-url = [\"https://more.example\"]\n",
 		machine: "native-tls = true\nextra-index-url = [\"https://overruled.example\"]\n",
 		other:   "index-strategy = \"unsafe-best-match\"\n",
 	}
