@@ -54,7 +54,7 @@ type fake struct {
 	agents  *sandboxes                                     // nil for a cluster without agent-sandbox
 	down    chan struct{}                                  // closed while it can't be reached
 	expired bool                                           // no token is known
-	killed  map[string]bool                                // contexts of dead bridges, of which no request arrives
+	killed  map[string]bool                                // contexts of dead bridges
 }
 
 type watcher struct {
