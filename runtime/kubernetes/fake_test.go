@@ -43,17 +43,18 @@ type fake struct {
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
-	service string                                         // what pods are told to be the API server
-	minor   string                                         // of the server; 36 unless set
-	classes map[string]string                              // RuntimeClasses and their handlers
-	denied  map[string]bool                                // verbs and resources
-	refuse  func(verb, resource string) *metav1.Status     // a request that was understood
-	begin   func(p *corev1.Pod) (status *corev1.PodStatus) // in place of a start; nil starts it
-	events  int                                            // watches that were begun
-	agents  *sandboxes                                     // nil for a cluster without agent-sandbox
-	down    chan struct{}                                  // closed while it can't be reached
-	expired bool                                           // no token is known
-	killed  map[string]bool                                // contexts of bridges that are dead: none of their requests arrives
+	service  string                                         // what pods are told to be the API server
+	minor    string                                         // of the server; 36 unless set
+	classes  map[string]string                              // RuntimeClasses and their handlers
+	denied   map[string]bool                                // verbs and resources
+	refuse   func(verb, resource string) *metav1.Status     // a request that was understood
+	begin    func(p *corev1.Pod) (status *corev1.PodStatus) // in place of a start; nil starts it
+	events   int                                            // watches that were begun
+	simulate func(in io.Reader, out io.Writer)              // what a container does in place of its command; nil runs that
+	agents   *sandboxes                                     // nil for a cluster without agent-sandbox
+	down     chan struct{}                                  // closed while it can't be reached
+	expired  bool                                           // no token is known
+	killed   map[string]bool                                // contexts of bridges that are dead: none of their requests arrives
 }
 
 type watcher struct {
