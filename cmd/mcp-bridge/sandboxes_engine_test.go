@@ -329,7 +329,8 @@ func TestSandboxCommands(t *testing.T) {
 	if out, _, code := does("rows.append(4)\nexit()\nno", "python", id); out != "" || code != 0 {
 		t.Errorf("python printed %q, and ended with %d", out, code)
 	}
-	if got := c.python("print(rows)", map[string]any{"sandbox": id}); !strings.HasPrefix(got.Text, "[1, 2, 3, 4]\n") {
+	got := c.python("print(rows)", map[string]any{"sandbox": id})
+	if !strings.HasPrefix(got.Text, "[1, 2, 3, 4]\n") {
 		t.Errorf("the model finds %s", got.Text)
 	}
 	dir := t.TempDir()

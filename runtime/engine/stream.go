@@ -80,16 +80,21 @@ func (h *hijacked) CloseWrite() error {
 	return nil
 }
 
+// copySize is of the two buffers that a container has for as long as it lives: there may be a
+// thousand of them.
+const copySize = 8 << 10
+
 // carry copies a container's streams until the engine ends them, which is no error, or a writer
 // fails. It doesn't wait for a reader of standard input that blocks: that goroutine ends with the
 // reader, or with its next bytes.
 func carry(stream Stream, std runtime.Stdio) error {
 	go func() {
-		if _, err := io.Copy(struct{ io.Writer }{stream}, std.Stdin); err == nil {
+		_, err := io.CopyBuffer(struct{ io.Writer }{stream}, std.Stdin, make([]byte, copySize))
+		if err == nil {
 			_ = stream.CloseWrite() // a container that has ended has no input either
 		}
 	}()
-	buf := make([]byte, 32<<10)
+	buf := make([]byte, copySize)
 	var header [8]byte
 	for {
 		switch _, err := io.ReadFull(stream, header[:]); {

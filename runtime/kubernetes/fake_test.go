@@ -55,6 +55,8 @@ type fake struct {
 	down    chan struct{}                                  // closed while it can't be reached
 	expired bool                                           // no token is known
 	killed  map[string]bool                                // contexts of dead bridges
+	// simulate is what a container does in place of its command; nil runs that.
+	simulate func(in io.Reader, out io.Writer)
 }
 
 type watcher struct {

@@ -22,7 +22,7 @@ import (
 // guest is a container of the fake node: a process, and what is attached to it. As on a node,
 // what it prints while nothing is attached is lost, and its input ends with the first attachment.
 type guest struct {
-	cmd   *exec.Cmd
+	cmd   *exec.Cmd // nil for one that is simulated
 	stdin io.WriteCloser
 	gone  chan struct{} // closed once the process and its group have ended
 
@@ -54,7 +54,10 @@ func (f *fake) start(p *corev1.Pod) {
 		waiting("ErrImageNeverPull", `Container image "x" is not present with pull policy of Never`)
 		return
 	}
-	g, err := startGuest(p.Spec.Containers[0], f.service)
+	g, err := f.simulated()
+	if g == nil {
+		g, err = startGuest(p.Spec.Containers[0], f.service)
+	}
 	if err != nil {
 		waiting("RunContainerError", err.Error())
 		return
@@ -71,10 +74,7 @@ func (f *fake) start(p *corev1.Pod) {
 	go func() {
 		<-g.gone
 		f.change(p.Name, func(p *corev1.Pod) {
-			code := int32(g.cmd.ProcessState.ExitCode()) //nolint:gosec // an exit status
-			if ws, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-				code = 128 + int32(ws.Signal()) //nolint:gosec // a signal's number
-			}
+			code := g.code()
 			p.Status.Phase = corev1.PodSucceeded
 			if code != 0 {
 				p.Status.Phase = corev1.PodFailed
@@ -127,7 +127,40 @@ func startGuest(c corev1.Container, service string) (*guest, error) {
 	return g, nil
 }
 
-func (g *guest) kill() { _ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) }
+// simulated returns a guest that is no process, where the test wants such ones.
+func (f *fake) simulated() (*guest, error) {
+	if f.simulate == nil {
+		return nil, nil
+	}
+	in, stdin := io.Pipe()
+	g := &guest{stdin: stdin, gone: make(chan struct{}), over: make(chan struct{})}
+	go func() {
+		f.simulate(in, &sink{g, 0})
+		in.Close()
+		close(g.over)
+		close(g.gone)
+	}()
+	return g, nil
+}
+
+func (g *guest) kill() {
+	if g.cmd == nil {
+		g.stdin.Close()
+		return
+	}
+	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)
+}
+
+// code returns how a guest that is gone has ended.
+func (g *guest) code() int32 {
+	if g.cmd == nil {
+		return 0
+	}
+	if ws, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int32(ws.Signal()) //nolint:gosec // a signal's number
+	}
+	return int32(g.cmd.ProcessState.ExitCode()) //nolint:gosec // an exit status
+}
 
 // sink is an output of a guest.
 type sink struct {
