@@ -67,7 +67,7 @@ third-party: ## write the licences and notices of the modules in the binary to c
 	go test -count=1 -run TestThirdParty -tags "$(TAGS)" ./cmd/mcp-bridge -update
 
 vulncheck: ## look for known vulnerabilities in what the binary calls, which asks Go's database of them
-	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -tags "$(TAGS)" ./cmd/mcp-bridge
+	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -tags "$(TAGS) kubernetes" ./cmd/mcp-bridge
 
 GO_FILES = $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')
 
@@ -90,6 +90,7 @@ vet: ## go vet, also for macOS and Windows, and a plain go build, whose program 
 
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
+	@.cache/bin/golangci-lint run --build-tags "$(TAGS) kubernetes" ./runtime/kubernetes
 	@cd bench && ../.cache/bin/golangci-lint run --config ../.golangci.yml
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
 	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* scripts/release/* test/* test/*/* bench/run bench/jupyter-setup archive/demo .ci/run)
@@ -108,6 +109,7 @@ units: # unit without what the targets engine and storms run again
 
 unit-kubernetes: ## Go tests of the driver of clusters, against an API server of the test's own
 	go test -race -tags "$(TAGS) kubernetes" ./runtime/kubernetes
+	go test -run '^Test(Cluster|DoctorNames|NetworkRow)$$' -tags "$(TAGS) kubernetes" ./cmd/mcp-bridge
 
 python: ## the guest's own tests, under every Python that is found
 	@test/python
@@ -163,7 +165,7 @@ engines: ## conformance tests over every engine, and a table of what each keeps;
 engine-tests: ## test/engines/with-engine leaves nothing behind; needs the same
 	@test/engines/tests
 
-kubernetes: ## the driver of clusters over a real node, built from Go modules: 15 minutes once on two cores, then 8; needs root and engines
+kubernetes: ## the driver of clusters over a real node, built from Go modules: 15 minutes once on two cores, then 9; needs root and engines
 	@test/kubernetes/run
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)

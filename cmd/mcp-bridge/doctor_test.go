@@ -197,7 +197,6 @@ func TestDoctorNames(t *testing.T) {
 			[]row{{"rootless", toKnow, "nodes run the containers", "", "RuntimeClass"},
 				{"lacks", toKnow, "its nodes refuse user namespaces", "", ""},
 				{"limit pids", toKnow, "", "watched by the guest", "podPidsLimit"},
-				{"network", fine, "no socket of the internet", "guest's own filter", ""},
 				{"NetworkPolicy", fine, "could not reach the API server", "", ""}}, ""},
 		{"a cluster whose network keeps no policy", func(e *fakeEngine) { e.facts.Cluster, e.reached = true, true },
 			nil, true,

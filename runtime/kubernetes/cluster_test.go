@@ -41,17 +41,16 @@ func realTarget(d *Driver) func(*testing.T) runtimetest.Target {
 	}
 }
 
-// podsDiffer are the properties that pods haven't got, and what there is instead;
+// podsDiffer are what pods haven't got, by property and problem, and what there is instead;
 // docs/kubernetes.md and doctor say so too.
 var podsDiffer = map[string]string{
-	"programs can't be run from where they can be written": "a pod's memory is not mounted noexec: what " +
-		"runs has no " +
-		"privileges and no capabilities",
-	"writable places": "a pod's memory is not mounted nosuid, nodev and noexec; its sizes hold",
-	"namespaces":      "with control groups of version 1 a container runtime makes no namespace for them",
-	"control group namespace": "with control groups of version 1 a container runtime makes no namespace " +
-		"for them, so a " +
-		"container sees its path in the machine's",
+	"programs can't be run from where they can be written: programs can be run from": "a pod's memory is not " +
+		"mounted noexec: what runs has no privileges and no capabilities",
+	"writable places: is not mounted no": "a pod's memory is not mounted nosuid, nodev and noexec; its sizes hold",
+	"namespaces: the cgroup namespace is": "with control groups of version 1 a container runtime makes no namespace " +
+		"for them",
+	"control group namespace: a control group's path is": "with control groups of version 1 a container runtime " +
+		"makes no namespace for them, so a container sees its path in the machine's",
 }
 
 func countPods(t *testing.T, d *Driver) int {

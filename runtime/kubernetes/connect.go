@@ -42,7 +42,8 @@ type connection struct {
 
 // Rates of requests to the API server: some for each pod that starts. A server that has less to
 // give answers 429 and says when to come back, which client-go does. Pings and the renewals of
-// leases, one in ten seconds, don't wait for their turn: late ones would cost a connection and pods.
+// leases, one in ten seconds, don't wait for their turn: late ones would cost a connection and its
+// pods.
 const (
 	requestsASecond = 50
 	requestsAtOnce  = 100

@@ -36,13 +36,14 @@ type fake struct {
 	mu       sync.Mutex
 	version  int
 	pods     map[string]*corev1.Pod
+	deleted  []*corev1.Pod // as they were last
 	leases   map[string]*coordinationv1.Lease
 	guests   map[string]*guest
-	removed  []*corev1.Pod
 	attached map[string]int // how often, by pod
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
+	plain    bool                                           // it takes no WebSockets
 	service  string                                         // what pods are told to be the API server
 	minor    string                                         // of the server; 36 unless set
 	classes  map[string]string                              // RuntimeClasses and their handlers
@@ -65,6 +66,9 @@ type watcher struct {
 
 const testNamespace = "code"
 
+// lostNode is in the names of images whose pods' node is away: it ends nothing.
+const lostNode = "lost-node"
+
 func newFake(t testing.TB) *fake {
 	f := &fake{t: t, pods: map[string]*corev1.Pod{}, leases: map[string]*coordinationv1.Lease{},
 		guests: map[string]*guest{}, watchers: map[*watcher]bool{}, requests: map[string]int{}, minor: "36",
@@ -82,7 +86,8 @@ func newFake(t testing.TB) *fake {
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request){
 		"POST " + core: f.createPod, "GET " + core: f.listPods, "GET " + core + "/{name}": f.getPod,
 		"DELETE " + core + "/{name}": f.deletePod, "GET " + core + "/{name}/attach": f.attach,
-		"POST " + lease: f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
+		"POST " + core + "/{name}/attach": f.attach,
+		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
 		"DELETE " + lease + "/{name}": f.deleteLease,
 	} {
 		mux.HandleFunc(pattern, f.counted(pattern, h))
@@ -280,8 +285,8 @@ func (f *fake) remove(name string) {
 	if p := f.pods[name]; p != nil {
 		delete(f.pods, name)
 		f.stamp(&p.ObjectMeta)
-		f.removed = append(f.removed, p)
 		f.tell("DELETED", p)
+		f.deleted = append(f.deleted, p)
 	}
 }
 
@@ -337,17 +342,17 @@ func (f *fake) watch(w http.ResponseWriter, r *http.Request, selector labels.Sel
 	f.events++
 	f.watchers[watch] = true
 	from, _ := strconv.Atoi(since)
-	again := func(kind string, p *corev1.Pod) {
+	missed := func(kind string, p *corev1.Pod) {
 		if v, _ := strconv.Atoi(p.ResourceVersion); v > from && selector.Matches(labels.Set(p.Labels)) {
 			b, _ := json.Marshal(map[string]any{"type": kind, "object": p})
 			watch.events <- b
 		}
 	}
 	for _, p := range f.pods {
-		again("MODIFIED", p)
+		missed("MODIFIED", p)
 	}
-	for _, p := range f.removed {
-		again("DELETED", p)
+	for _, p := range f.deleted {
+		missed("DELETED", p)
 	}
 	f.mu.Unlock()
 	defer func() { f.mu.Lock(); delete(f.watchers, watch); f.mu.Unlock() }()
@@ -394,7 +399,7 @@ func (f *fake) deletePod(w http.ResponseWriter, r *http.Request) {
 	}
 	if o.GracePeriodSeconds != nil && *o.GracePeriodSeconds == 0 {
 		f.finish(name)
-	} else if !strings.Contains(p.Spec.Containers[0].Image, "lost-node") {
+	} else if !strings.Contains(p.Spec.Containers[0].Image, lostNode) {
 		go f.finish(name)
 	}
 	answerJSON(w, p)

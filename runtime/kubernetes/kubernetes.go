@@ -101,8 +101,8 @@ func (d *Driver) Lost() error {
 	return d.Unavailable(endpoint, err, "check that the cluster is up: kubectl cluster-info")
 }
 
-// Close ends the connection and the leases of this bridge. Containers of runs under way must be gone
-// before.
+// Close ends the connection and the leases of this bridge. Containers of runs under way must be
+// gone before.
 func (d *Driver) Close() error {
 	if c := d.Shut(); c != nil {
 		c.claims.release()

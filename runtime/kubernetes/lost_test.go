@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // underWay is a run of a program that waits for a line.
@@ -180,6 +181,45 @@ func TestLeaseRefused(t *testing.T) {
 	if _, err := d.Run(t.Context(), spec("print(1)"), silent()); err != nil {
 		t.Errorf("a run with the lease renewed again: %v", err)
 	}
+}
+
+// TestLostWhileWarm: a call for which a pod was warm is told that the cluster is away, and the next
+// one that it is back.
+func TestLostWhileWarm(t *testing.T) {
+	f := newFake(t)
+	d := f.driver(t, Config{})
+	briefly(d)
+	s := warm(t, d, "registry.example/python:3")
+	run := func() (sandbox.Result, error) {
+		return s.Run(t.Context(), sandbox.Request{ID: "r", Code: "print(6 * 7)", Timeout: time.Minute}, nil)
+	}
+	if r, err := run(); err != nil || r.Stdout() != "42\n" {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	f.lose()
+	if r, err := run(); !errors.As(err, new(*runtime.UnavailableError)) {
+		t.Errorf("without an API server: %+v, %v", r, err)
+	}
+	f.recover()
+	if r, err := run(); err != nil || r.Stdout() != "42\n" {
+		t.Errorf("with the API server back: %+v, %v", r, err)
+	}
+	s.Close()
+	eventually(t, "nothing is left", func() bool { _, pods := f.count(""); return pods == 0 })
+}
+
+// TestLostNode: a pod whose node says nothing is taken from the API, in the end.
+func TestLostNode(t *testing.T) {
+	f := newFake(t)
+	d := f.driver(t, Config{})
+	briefly(d)
+	d.times.force = time.Second
+	s := f.target(d)(t).Spec("print(1)")
+	s.Image = "registry.example/" + lostNode
+	if exit, err := d.Run(t.Context(), s, silent()); err == nil {
+		t.Errorf("its pod is gone: %+v", exit)
+	}
+	eventually(t, "the pod is taken from the API", func() bool { _, pods := f.count(""); return pods == 0 })
 }
 
 // TestPing: a busy bridge's ping doesn't wait behind its other requests.

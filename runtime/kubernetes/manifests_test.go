@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"text/template"
 
 	"go.yaml.in/yaml/v3"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +25,8 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 )
 
 const manifests = "../../packaging/kubernetes"
@@ -135,6 +139,21 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// TestReplicas: each bridge has a name of its own, of the form that ids take: two whose ids don't
+// tell them apart would each answer for the other's sandboxes that there are none.
+func TestReplicas(t *testing.T) {
+	deployment := find[*appsv1.Deployment](t)
+	for _, e := range deployment.Spec.Template.Spec.Containers[0].Env {
+		if e.Name == "MCP_BRIDGE_REPLICA" && e.ValueFrom != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.name" {
+			if name := client.Replica(deployment.Name + "-5d4f8c7b9d-x2x9z"); !name.Valid() {
+				t.Errorf("a pod's name such as %s can't be a replica's", name)
+			}
+			return
+		}
+	}
+	t.Error("the bridges have no names of their own")
+}
+
 // TestChart: with its usual values the Helm chart makes the objects of the kustomization, and a
 // ConfigMap of the servers.
 func TestChart(t *testing.T) {
@@ -148,10 +167,11 @@ func TestChart(t *testing.T) {
 	}
 	const pushed = "pushed = \"localhost/frames\"\n"
 	values["environments"] = map[string]any{"frames.toml": pushed}
-	// Of Helm's functions the templates use two, and they use nothing else of Helm's.
+	// Of Helm's functions the templates use three, and they use nothing else of Helm's.
 	functions := template.FuncMap{
-		"quote":  func(v any) string { return strconv.Quote(fmt.Sprint(v)) },
-		"toJson": func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
+		"quote":     func(v any) string { return strconv.Quote(fmt.Sprint(v)) },
+		"toJson":    func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
+		"sha256sum": func(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) },
 	}
 	chart := objects(t, manifests+"/chart/templates", func(text string) string {
 		var out strings.Builder
@@ -162,8 +182,12 @@ func TestChart(t *testing.T) {
 		}
 		return out.String()
 	})
-	made := map[string]bool{}
+	made, sums := map[string]bool{}, 0
 	show := func(o apiruntime.Object) string {
+		if d, ok := o.(*appsv1.Deployment); ok { // in whose place the kustomization names the ConfigMap by its sum
+			sums += len(d.Spec.Template.Annotations)
+			d.Spec.Template.Annotations = nil
+		}
 		b, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +215,7 @@ func TestChart(t *testing.T) {
 		}
 		delete(made, show(o))
 	}
-	if len(made) != 0 || servers != 1 {
-		t.Errorf("the chart makes %d ConfigMaps, and besides %v", servers, made)
+	if len(made) != 0 || servers != 1 || sums != 1 {
+		t.Errorf("the chart makes %d ConfigMaps with %d sums, and besides %v", servers, sums, made)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
@@ -194,6 +196,10 @@ func (f *fake) attach(w http.ResponseWriter, r *http.Request) {
 		notFound(w, r.PathValue("name"))
 		return
 	}
+	if f.plain {
+		f.attachSPDY(w, r, g)
+		return
+	}
 	channels := []wsstream.ChannelType{channelIn: wsstream.ReadChannel, channelOut: wsstream.WriteChannel,
 		channelErr: wsstream.WriteChannel, channelStatus: wsstream.WriteChannel, channelSize: wsstream.ReadChannel}
 	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{
@@ -203,21 +209,59 @@ func (f *fake) attach(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer conn.Close()
-	g.mu.Lock()
-	g.to = [2]io.Writer{streams[channelOut], streams[channelErr]}
-	g.mu.Unlock()
 	left := make(chan struct{})
-	go func() {
-		_, _ = io.Copy(g.stdin, streams[channelIn])
-		g.stdin.Close() // stdinOnce
-	}()
 	go func() { // it ends with the connection only
 		_, _ = io.Copy(io.Discard, streams[channelSize])
 		close(left)
 	}()
+	f.carry(g, streams[channelIn], streams[channelOut], streams[channelErr], streams[channelStatus], left)
+}
+
+// attachSPDY is attach for a client whose WebSocket was refused, as proxies do.
+func (f *fake) attachSPDY(w http.ResponseWriter, r *http.Request, g *guest) {
+	if r.Method == http.MethodGet {
+		http.Error(w, "no WebSockets here", http.StatusForbidden)
+		return
+	}
+	if _, err := httpstream.Handshake(r, w, []string{"v4.channel.k8s.io"}); err != nil {
+		return
+	}
+	opened := make(chan httpstream.Stream, 8)
+	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
+		opened <- s
+		return nil
+	})
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	by := map[string]httpstream.Stream{}
+	for range 4 {
+		select {
+		case s := <-opened:
+			by[s.Headers().Get(corev1.StreamType)] = s
+		case <-conn.CloseChan():
+			return
+		}
+	}
+	left := make(chan struct{})
+	go func() { <-conn.CloseChan(); close(left) }()
+	f.carry(g, by[corev1.StreamTypeStdin], by[corev1.StreamTypeStdout], by[corev1.StreamTypeStderr],
+		by[corev1.StreamTypeError], left)
+}
+
+// carry connects a guest with its streams until it has ended, or the client has left.
+func (f *fake) carry(g *guest, in io.Reader, out, errs, status io.Writer, left <-chan struct{}) {
+	g.mu.Lock()
+	g.to = [2]io.Writer{out, errs}
+	g.mu.Unlock()
+	go func() {
+		_, _ = io.Copy(g.stdin, in)
+		g.stdin.Close() // stdinOnce
+	}()
 	select {
 	case <-g.over:
-		_ = json.NewEncoder(streams[channelStatus]).Encode(metav1.Status{Status: metav1.StatusSuccess})
+		_ = json.NewEncoder(status).Encode(metav1.Status{Status: metav1.StatusSuccess})
 	case <-left:
 	case <-f.downs():
 	}

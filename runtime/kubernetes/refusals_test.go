@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,20 @@ func TestRuntimeClass(t *testing.T) {
 	if err != nil || !facts.OwnKernel {
 		t.Errorf("got %+v, %v; want a kernel of its own", facts, err)
 	}
+}
+
+// TestNoCluster: without a kubeconfig outside of a cluster, and with a context that isn't in it, the
+// next step is said.
+func TestNoCluster(t *testing.T) {
+	f := newFake(t)
+	_, err := f.driver(t, Config{Context: "elsewhere"}).Facts(t.Context())
+	said(t, err, `context "elsewhere" does not exist`, "kubectl config get-contexts")
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	d := New(Config{})
+	defer d.Close() //nolint:errcheck // it has none to give
+	_, err = d.Facts(t.Context())
+	said(t, err, "its kubeconfig can't be used", "MCP_BRIDGE_RUNTIME=kubernetes:CONTEXT")
 }
 
 // TestOldServer: one whose streams don't know the end of input is refused.

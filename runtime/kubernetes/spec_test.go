@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests compare with")
 
-// podOf returns the pod that a driver of that Config makes, as YAML. What differs from one pod to the
-// next has a fixed value.
+// podOf returns the pod that a driver of that Config makes, as YAML. What differs from one pod to
+// the next has a fixed value.
 func podOf(t *testing.T, cfg Config, l runtime.Limits) string {
 	t.Helper()
 	c := &connection{d: New(cfg), namespace: testNamespace, ownUsers: true, pods: &pods{id: "connection"}}

@@ -25,7 +25,8 @@ type Target struct {
 	Owner runtime.Owner // of the containers that the suite starts
 
 	// Differs names properties, as LockDown has them, that this engine hasn't got or that can't be
-	// seen on it, and what there is instead. They are looked at none the less.
+	// seen on it, and what there is instead. They are looked at none the less. A name that goes on
+	// with a colon and a text is of those problems of the property that have the text in them.
 	Differs map[string]string
 }
 
