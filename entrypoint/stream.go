@@ -47,7 +47,7 @@ func NewReader(r io.Reader, max int) *Reader {
 	if max < 1 {
 		max = MaxFrame
 	}
-	return &Reader{r: bufio.NewReaderSize(r, 16<<10), max: max}
+	return &Reader{r: bufio.NewReaderSize(r, 8<<10), max: max}
 }
 
 // Read returns the next frame. A line that is no frame or is above the limit is a *FrameError; it

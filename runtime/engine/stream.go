@@ -82,7 +82,7 @@ func (h *hijacked) CloseWrite() error {
 
 // copySize is of the two buffers that a container has for as long as it lives: there may be a
 // thousand of them.
-const copySize = 8 << 10
+const copySize = 4 << 10
 
 // carry copies a container's streams until the engine ends them, which is no error, or a writer
 // fails. It doesn't wait for a reader of standard input that blocks: that goroutine ends with the

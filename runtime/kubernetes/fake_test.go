@@ -36,9 +36,9 @@ type fake struct {
 	mu       sync.Mutex
 	version  int
 	pods     map[string]*corev1.Pod
+	deleted  []*corev1.Pod // as they were last
 	leases   map[string]*coordinationv1.Lease
 	guests   map[string]*guest
-	removed  []*corev1.Pod  // as they were last
 	attached map[string]int // how often, by pod
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
@@ -81,21 +81,14 @@ func newFake(t testing.TB) *fake {
 		answerJSON(w, map[string]string{"major": "1", "minor": f.minor, "gitVersion": "v1." + f.minor + ".0"})
 	})
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", f.review)
-	mux.HandleFunc(
-		"/apis/"+agents.String()+"/",
-		func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) },
-	)
-	mux.HandleFunc(
-		"GET /apis/"+agents.String(),
-		func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) },
-	)
+	mux.HandleFunc("/apis/"+agents.String()+"/", func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
+	mux.HandleFunc("GET /apis/"+agents.String(), func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
 	mux.HandleFunc("GET /apis/node.k8s.io/v1/runtimeclasses/{name}", f.class)
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request){
 		"POST " + core: f.createPod, "GET " + core: f.listPods, "GET " + core + "/{name}": f.getPod,
 		"DELETE " + core + "/{name}": f.deletePod, "GET " + core + "/{name}/attach": f.attach,
 		"POST " + core + "/{name}/attach": f.attach,
-		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases,
-		"PUT " + lease + "/{name}":    f.updateLease,
+		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
 		"DELETE " + lease + "/{name}": f.deleteLease,
 	} {
 		mux.HandleFunc(pattern, f.counted(pattern, h))
@@ -293,8 +286,8 @@ func (f *fake) remove(name string) {
 	if p := f.pods[name]; p != nil {
 		delete(f.pods, name)
 		f.stamp(&p.ObjectMeta)
-		f.removed = append(f.removed, p)
 		f.tell("DELETED", p)
+		f.deleted = append(f.deleted, p)
 	}
 }
 
@@ -350,17 +343,17 @@ func (f *fake) watch(w http.ResponseWriter, r *http.Request, selector labels.Sel
 	f.events++
 	f.watchers[watch] = true
 	from, _ := strconv.Atoi(since)
-	again := func(kind string, p *corev1.Pod) {
+	missed := func(kind string, p *corev1.Pod) {
 		if v, _ := strconv.Atoi(p.ResourceVersion); v > from && selector.Matches(labels.Set(p.Labels)) {
 			b, _ := json.Marshal(map[string]any{"type": kind, "object": p})
 			watch.events <- b
 		}
 	}
 	for _, p := range f.pods {
-		again("MODIFIED", p)
+		missed("MODIFIED", p)
 	}
-	for _, p := range f.removed {
-		again("DELETED", p)
+	for _, p := range f.deleted {
+		missed("DELETED", p)
 	}
 	f.mu.Unlock()
 	defer func() { f.mu.Lock(); delete(f.watchers, watch); f.mu.Unlock() }()

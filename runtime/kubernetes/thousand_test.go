@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -85,13 +84,6 @@ func TestThousandSandboxes(t *testing.T) {
 	if _, pods := f.count(""); pods != 0 {
 		t.Errorf("%d pods are left", pods)
 	}
-}
-
-// counts returns the requests so far.
-func (f *fake) counts() map[string]int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.requests)
 }
 
 // awaitLine reads until a line is so.
