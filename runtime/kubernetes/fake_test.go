@@ -81,14 +81,16 @@ func newFake(t testing.TB) *fake {
 		answerJSON(w, map[string]string{"major": "1", "minor": f.minor, "gitVersion": "v1." + f.minor + ".0"})
 	})
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", f.review)
-	mux.HandleFunc("/apis/"+agents.String()+"/", func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
-	mux.HandleFunc("GET /apis/"+agents.String(), func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
+	ofAgents := func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) }
+	mux.HandleFunc("/apis/"+agents.String()+"/", ofAgents)
+	mux.HandleFunc("GET /apis/"+agents.String(), ofAgents)
 	mux.HandleFunc("GET /apis/node.k8s.io/v1/runtimeclasses/{name}", f.class)
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request){
 		"POST " + core: f.createPod, "GET " + core: f.listPods, "GET " + core + "/{name}": f.getPod,
 		"DELETE " + core + "/{name}": f.deletePod, "GET " + core + "/{name}/attach": f.attach,
 		"POST " + core + "/{name}/attach": f.attach,
-		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
+		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases,
+		"PUT " + lease + "/{name}":    f.updateLease,
 		"DELETE " + lease + "/{name}": f.deleteLease,
 	} {
 		mux.HandleFunc(pattern, f.counted(pattern, h))
