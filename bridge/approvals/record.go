@@ -70,7 +70,7 @@ func load(path string) (r record, err error) {
 
 // killed returns the record for a Keeper, of one while code is run.
 func (r record) killed() []byte {
-	r.state, r.Killed = r.state.bounded(), true
+	r.state, r.Killed = r.bounded(), true
 	text, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // texts and times always encode

@@ -79,7 +79,8 @@ func (r *kept) read(offset, limit int64) (string, error) {
 		limit = within
 	}
 	if offset > total || offset == total && total > 0 {
-		return "", args.Errorf("offset %d is at or beyond the end: run %s printed %d bytes", offset, r.id, total)
+		return "", args.Errorf("offset %d is at or beyond the end: %d bytes of run %s are kept",
+			offset, total, r.id)
 	}
 	from := len(text.First(r.text, int(offset)))
 	piece := text.First(r.text[from:], int(limit))

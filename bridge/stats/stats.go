@@ -198,8 +198,12 @@ func (r Report) Lines() []string {
 	lines := []string{fmt.Sprintf("definitions that stay out of every conversation: about %s tokens "+
 		"(servers: %d); the bridge's own take %s", count(t.Definitions), t.Servers-t.Loaded, count(t.Own))}
 	if t.Loaded > 0 {
-		lines = append(lines, fmt.Sprintf("definitions that hosts load all the same: about %s tokens "+
-			"(servers: %d); moved to the bridge's own file they would stay out", count(t.StillLoaded), t.Loaded))
+		tokens := "about " + count(t.StillLoaded) + " tokens"
+		if t.StillLoaded == 0 {
+			tokens = "not known before mcp-bridge tools has listed them"
+		}
+		lines = append(lines, fmt.Sprintf("definitions that hosts load all the same: %s "+
+			"(servers: %d); moved to the bridge's own file they would stay out", tokens, t.Loaded))
 	}
 	if r.From != nil {
 		lines = append(lines, fmt.Sprintf("results that stayed out since %s: %s of %s (calls: %s, asked about: %s)",

@@ -19,11 +19,15 @@ import (
 // own server can see it.
 const depthVar = "MCP_BRIDGE_DEPTH"
 
-// inherited are the variables that every server gets from the bridge's own environment: where it is
-// and who the user is, and nothing that could be a secret. LC_* come in addition.
+// inherited are the variables that every server gets from the bridge's own environment: where it is,
+// who the user is, and how this machine reaches the network, without which npx and uvx fetch nothing
+// behind a proxy or an authority of a firm. LC_* come in addition.
 var inherited = []string{
 	"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SHELL", "TERM", "TZ",
 	"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 }
 
 // inheritedWindows come in addition there: without them many programs don't start.

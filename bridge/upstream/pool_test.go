@@ -285,7 +285,7 @@ func TestEnvironment(t *testing.T) {
 	p := open(t, func(c *Config) {
 		c.Environ = []string{"PATH=/bin", "HOME=/home/u", "LC_ALL=C", "LANG=de", "ANTHROPIC_API_KEY=x",
 			"SSH_AUTH_SOCK=y", "MCP_BRIDGE_DEPTH=2", "MCP_BRIDGE_AUDIT=/x", "OTEL_SERVICE_NAME=bridge",
-			"OTEL_EXPORTER_OTLP_HEADERS=key=secret", "TRACEPARENT=z"}
+			"OTEL_EXPORTER_OTLP_HEADERS=key=secret", "TRACEPARENT=z", "SSL_CERT_FILE=/ca", "https_proxy=http://p"}
 	}, s)
 	var got struct {
 		Env []string
@@ -295,7 +295,7 @@ func TestEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"GORACE=atexit_sleep_ms=0", "HOME=/elsewhere", "LANG=de", "LC_ALL=C", "MCP_BRIDGE_DEPTH=3",
-		"OTEL_SERVICE_NAME=mine", "PATH=/bin", "TOKEN=s3cr3t-value"}
+		"OTEL_SERVICE_NAME=mine", "PATH=/bin", "SSL_CERT_FILE=/ca", "TOKEN=s3cr3t-value", "https_proxy=http://p"}
 	got.Env = slices.DeleteFunc(got.Env, func(kv string) bool {
 		return strings.HasPrefix(kv, guard.MarkVar+"=")
 	}) // of the guard's own

@@ -86,7 +86,7 @@ func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string
 		fmt.Fprint(a.stdout, shown)
 		return failure(len(plan.All) == 0 && len(plan.Stays) > 0 && len(servers) > 0)
 	}
-	if err := a.confirm(shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
+	if err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
 		return err
 	}
 	failed, err := a.moveAll(ctx, cfg, in, j, kept, plan.All)

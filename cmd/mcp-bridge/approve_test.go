@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -58,7 +59,8 @@ func TestApproveAtTheTerminal(t *testing.T) {
 			a := &app{stdin: strings.NewReader("y\n"), stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
 				openTerminal: func() (io.ReadWriteCloser, error) { return screen, tt.noTerminal }}
 			kept := approvals.New(approvalsConfig(slog.New(slog.DiscardHandler)))
-			err := a.approve(kept, discovery.Catalog{Servers: []discovery.Server{s}}, []string{"evil"}, tt.yes)
+			c := discovery.Catalog{Servers: []discovery.Server{s}}
+			err := a.approve(t.Context(), kept, c, []string{"evil"}, tt.yes)
 			if (err == nil) != tt.approved || tt.says != "" && (err == nil || err.Error() != tt.says) {
 				t.Errorf("got %v", err)
 			}
@@ -97,17 +99,33 @@ func TestApproveSeveral(t *testing.T) {
 	a := &app{stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
 		openTerminal: func() (io.ReadWriteCloser, error) { return screen, nil }}
 	kept := approvals.New(approvalsConfig(slog.New(slog.DiscardHandler)))
-	if err := a.approve(kept, c, []string{"a", "no", "b"}, false); !errors.As(err, new(usageError)) ||
-		screen.String() != "" {
+	err := a.approve(t.Context(), kept, c, []string{"a", "no", "b"}, false)
+	if !errors.As(err, new(usageError)) || screen.String() != "" {
 		t.Errorf("got %v and asked %s", err, screen)
 	}
-	if err := a.approve(kept, c, []string{"a", "b", "c"}, false); !errors.As(err, new(exitError)) {
+	if err := a.approve(t.Context(), kept, c, []string{"a", "b", "c"}, false); !errors.As(err, new(exitError)) {
 		t.Errorf("got %v", err)
 	}
 	holds(t, screen.String(), `Program: "run-a"`, `Program: "run-b"`, `Program: "run-c"`)
 	if out := stdout.String(); !strings.Contains(out, `"a"`) || strings.Contains(out, `"b"`) ||
 		!strings.Contains(out, `"c"`) {
 		t.Errorf("approved are %s", out)
+	}
+}
+
+// TestApproveInterrupted: a question ends with the command, whose answer doesn't come.
+func TestApproveInterrupted(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	r, w := io.Pipe()
+	defer w.Close()
+	screen := &typing{Reader: r}
+	a := &app{stdout: terminal.New(io.Discard), stderr: terminal.New(io.Discard),
+		openTerminal: func() (io.ReadWriteCloser, error) { return screen, nil }}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	interrupt(errInterrupt)
+	if err := a.confirm(ctx, "", "Write this? [y/N] ", false); !errors.Is(err, errInterrupt) {
+		t.Errorf("got %v", err)
 	}
 }
 

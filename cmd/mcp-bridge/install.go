@@ -107,7 +107,7 @@ func (a *app) install(ctx context.Context, names []string, o installOptions) err
 		if own == "" {
 			return errNoPlace
 		}
-		path, err := filepath.Abs(cmp.Or(cfg.Policy, filepath.Join(own, "policy.toml")))
+		path, err := filepath.Abs(cmp.Or(cfg.Policy, firstPolicy(own)))
 		if err != nil {
 			return err
 		}
@@ -254,6 +254,10 @@ func shellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// firstPolicy returns the file that install writes the first policy to, where dir is the bridge's own
+// directory of settings.
+func firstPolicy(dir string) string { return filepath.Join(dir, "policy.toml") }
+
 const policyTitle = "The first policy: which tools code may call"
 
 // shownPlan returns a plan's title and the changes of its files.
@@ -292,7 +296,7 @@ func (a *app) writePlans(ctx context.Context, j *install.Journal, policy *instal
 				shown += "The entry is written by: " + shellLine(p.Command) + "\n"
 			}
 		}
-		err := a.confirm(shown+"\n", "Write this? [y/N] ", yes)
+		err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", yes)
 		if no := (exitError{}); errors.As(err, &no) && each {
 			continue
 		} else if err != nil {

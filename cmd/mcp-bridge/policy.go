@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +123,7 @@ func policyApproveCmd(a *app) *cobra.Command {
 		Long: "Say yes to a policy that was changed while code was run, and that code may have written.\n" +
 			"It shows the file that MCP_BRIDGE_POLICY names, and asks. Bridges follow it from then on.",
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.policyApprove(yes) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.policyApprove(cmd.Context(), yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
 	return cmd
@@ -140,8 +142,8 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 	case p.policy == nil:
 		return p.broken
 	case p.policy.Path() == "":
-		fmt.Fprintln(a.stdout,
-			"MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host shows")
+		fmt.Fprintln(a.stdout, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host "+
+			"shows"+hostsPolicy("check"))
 		return nil
 	}
 	rules, limits := p.policy.Size()
@@ -157,8 +159,19 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 	return p.broken
 }
 
+// hostsPolicy tells of the policy that install has hosts follow, which no command does by itself, and
+// how one of policy does; it tells nothing where there is no such file.
+func hostsPolicy(command string) string {
+	path := firstPolicy(userDir("XDG_CONFIG_HOME", nil, ".config"))
+	if _, err := os.Stat(path); err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	return fmt.Sprintf(".\nHosts that mcp-bridge install has written to follow another; type: "+
+		"MCP_BRIDGE_POLICY=%s mcp-bridge policy %s", text.ShellWord(path), command)
+}
+
 // policyApprove takes the user's yes to the policy as it is shown.
-func (a *app) policyApprove(yes bool) error {
+func (a *app) policyApprove(ctx context.Context, yes bool) error {
 	cfg, err := readConfig()
 	if err != nil {
 		return err
@@ -168,14 +181,15 @@ func (a *app) policyApprove(yes bool) error {
 		return err
 	}
 	if file.Path() == "" {
-		return usageError{errors.New("MCP_BRIDGE_POLICY is not set: set it to the file, as your host does")}
+		return usageError{errors.New("MCP_BRIDGE_POLICY is not set: set it to the file, as your host does" +
+			hostsPolicy("approve"))}
 	}
 	kept, err := a.lasting()
 	if err != nil {
 		return err
 	}
 	shown := text.Escape(fmt.Sprintf("Policy %s\n%s\n", file.Path(), file.Text()))
-	if err := a.confirm(shown, "Follow it from now on? [y/N] ", yes); err != nil {
+	if err := a.confirm(ctx, shown, "Follow it from now on? [y/N] ", yes); err != nil {
 		return err
 	}
 	if err := kept.Trust(file.Path(), file.Text()); err != nil {

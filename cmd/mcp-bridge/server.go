@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -219,7 +220,7 @@ func approveCmd(a *app) *cobra.Command {
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		ValidArgsFunction: completeServers,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
 				return usageError{errors.New("--all goes without names of servers")}
 			}
@@ -234,7 +235,7 @@ func approveCmd(a *app) *cobra.Command {
 					a.say("no server has to be approved")
 				}
 			}
-			return a.approve(kept, found, args, yes)
+			return a.approve(cmd.Context(), kept, found, args, yes)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all servers that have to be approved")
@@ -243,7 +244,8 @@ func approveCmd(a *app) *cobra.Command {
 }
 
 // approve asks about each of the servers. A no to one doesn't keep it from asking about the next.
-func (a *app) approve(kept *approvals.Approvals, c discovery.Catalog, names []string, yes bool) error {
+func (a *app) approve(ctx context.Context, kept *approvals.Approvals, c discovery.Catalog, names []string,
+	yes bool) error {
 	servers := make([]discovery.Server, 0, len(names))
 	for _, name := range names {
 		found, err := only(c, []string{name})
@@ -257,7 +259,7 @@ func (a *app) approve(kept *approvals.Approvals, c discovery.Catalog, names []st
 	for _, s := range servers {
 		shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
 		question := "It is started as you, outside the sandbox. Start it, now and later? [y/N] "
-		if err := a.confirm(shown, question, yes); errors.As(err, new(exitError)) {
+		if err := a.confirm(ctx, shown, question, yes); errors.As(err, new(exitError)) {
 			refused = true
 			continue
 		} else if err != nil {
@@ -275,8 +277,8 @@ func (a *app) approve(kept *approvals.Approvals, c discovery.Catalog, names []st
 
 // confirm shows what the user is to say yes to, and returns nil if the user does, at the terminal
 // that the process belongs to. A pipe in the place of standard input doesn't count. With yes it
-// doesn't ask.
-func (a *app) confirm(shown, question string, yes bool) error {
+// doesn't ask. It waits until ctx ends at most.
+func (a *app) confirm(ctx context.Context, shown, question string, yes bool) error {
 	if yes {
 		fmt.Fprint(a.stderr, shown)
 		return nil
@@ -288,8 +290,19 @@ func (a *app) confirm(shown, question string, yes bool) error {
 	}
 	defer t.Close()
 	fmt.Fprint(t, shown+question)
-	if yes, _ := terminal.ReadAnswer(t); !yes {
-		return exitError{exitFailure}
+	said := make(chan bool, 1) // a read of a terminal can't be ended
+	go func() {
+		yes, _ := terminal.ReadAnswer(t)
+		said <- yes
+	}()
+	select {
+	case yes := <-said:
+		if !yes {
+			return exitError{exitFailure}
+		}
+		return nil
+	case <-ctx.Done():
+		fmt.Fprintln(t)
+		return context.Cause(ctx)
 	}
-	return nil
 }

@@ -89,8 +89,8 @@ func (a *app) stats(ctx context.Context, cfg config, o statsOptions) error {
 	case missing && named:
 		a.say("no call was recorded yet in " + path)
 	case missing:
-		a.say("no calls are recorded: set MCP_BRIDGE_AUDIT=" + cmp.Or(text.ShellWord(path), "FILE") +
-			" where your hosts start mcp-bridge")
+		a.say("no call was recorded yet. Hosts that mcp-bridge install has written to record them; for others " +
+			"set MCP_BRIDGE_AUDIT=" + cmp.Or(text.ShellWord(path), "FILE") + " where they start mcp-bridge")
 	}
 	return nil
 }

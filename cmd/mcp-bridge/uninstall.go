@@ -26,7 +26,12 @@ func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, serv
 	if err != nil {
 		return err
 	}
-	if len(back) == 0 {
+	switch {
+	case len(back) > 0:
+	case len(servers) > 0:
+		return usageError{fmt.Errorf("%s has moved no server %s; without a name it takes back all that it moved",
+			verb, text.Escape(strings.Join(servers, ", ")))}
+	default:
 		fmt.Fprintln(a.stdout, "there is nothing to take back")
 		return nil
 	}
@@ -47,7 +52,7 @@ func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, serv
 		return nil
 	}
 	if shown != "" {
-		if err := a.confirm(shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
+		if err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
 			return err
 		}
 	}
@@ -60,7 +65,12 @@ func orphans(back []install.Return) (warning string, err error) {
 	if err != nil {
 		return "", err
 	}
+	warned := map[string]bool{} // a host may have several files
 	for _, r := range back {
+		if warned[r.Host] {
+			continue
+		}
+		warned[r.Host] = true
 		names, err := j.Moved(r.Host)
 		if err != nil {
 			return "", err

@@ -277,12 +277,13 @@ func (j *Journal) Undo(ctx context.Context, r Return) error {
 	return nil
 }
 
-// Moved returns the names of the servers that have moved from a host, by its ID.
+// Moved returns the names of the servers that have moved from a host, by its ID. None have from the
+// bridge's own files.
 func (j *Journal) Moved(id string) (names []string, err error) {
 	notes, err := j.read()
 	for _, n := range notes {
 		for _, c := range n.Changes {
-			if n.Verb == j.Verb && n.Host == id && c.Server != "" {
+			if n.Verb == j.Verb && n.Host == id && id != config.Own && c.Server != "" {
 				names = append(names, c.Server)
 			}
 		}
