@@ -32,7 +32,7 @@ func (c *cluster) PullImage(_ context.Context, ref string, _ runtime.Progress) (
 	return runtime.Image{Ref: ref, ID: ref}, nil
 }
 
-const pushed = "registry.example/team/mine@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+var pushed = "registry.example/team/mine@sha256:" + strings.Repeat("0123456789abcdef", 4)
 
 // onCluster returns the bench's environments as a bridge of a cluster has them, which has the two
 // files of one that was built and exported.
@@ -68,8 +68,8 @@ func TestPushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	env, err := e.Find(t.Context(), block)
-	if err != nil || env.Name != "mine" || env.Image.ID != pushed || env.Image.Digest != pushed[len(pushed)-71:] ||
-		len(env.Distributions) != 2 || env.Imports[0] != "one" || env.Outdated != "" {
+	if err != nil || env.Name != "mine" || env.Image.ID != pushed ||
+		env.Image.Digest != pushed[len(pushed)-71:] || len(env.Distributions) != 2 || env.Imports[0] != "one" || env.Outdated != "" {
 		t.Errorf("got %+v, %v; want mine, by its digest", env, err)
 	}
 	if _, err := e.ByName(t.Context(), "mine"); err != nil || !c.pulls[pushed] {
@@ -85,7 +85,8 @@ func TestPushed(t *testing.T) {
 func TestClusterMakesNone(t *testing.T) {
 	c, e := onCluster(t, newBench(t))
 	_, built := e.Build(t.Context(), "mine", nil)
-	for what, err := range map[string]error{"podman or docker": built, "take pushed out": e.Remove(t.Context(), "mine")} {
+	removed := e.Remove(t.Context(), "mine")
+	for what, err := range map[string]error{"podman or docker": built, "take pushed out": removed} {
 		var hinted interface{ Hint() string }
 		if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), what) ||
 			!strings.Contains(err.Error(), "makes and removes no images") {

@@ -108,7 +108,8 @@ func (l *claims) of(resource string) dynamic.ResourceInterface {
 }
 
 // create makes an object of agent-sandbox. One that is there already is no error.
-func (l *claims) create(ctx context.Context, resource, kind, name, instance string, spec map[string]any) error {
+func (l *claims) create(ctx context.Context, resource, kind, name, instance string,
+	spec map[string]any) error {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	o.SetAPIVersion(agents.String())
 	o.SetKind(kind)
@@ -122,7 +123,7 @@ func (l *claims) create(ctx context.Context, resource, kind, name, instance stri
 }
 
 // claim takes a pod like p, of which the name and the labels become the claim's, and waits until it
-// runs. MaxAge bounds its life in place of p's deadline, which would count while it waits in a pool.
+// runs. MaxAge bounds its life in place of p's deadline, which would count while it is in a pool.
 func (l *claims) claim(ctx context.Context, p *corev1.Pod, s runtime.Spec) (id string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.c.d.times.start, errUnready)
 	defer cancel()
@@ -159,7 +160,8 @@ func (l *claims) fail(name string) error {
 	l.mu.Unlock()
 	l.c.d.log.Warn("agent-sandbox gives no pods in time; from now on pods are made instead", "claim", name)
 	return &Refusal{Err: fmt.Errorf("agent-sandbox gave no pod within %v", l.c.d.times.start),
-		Next: "run the call again, which makes a pod of its own; then see: kubectl get sandboxclaims,sandboxwarmpools"}
+		Next: "run the call again, which makes a pod of its own; then see: kubectl get " +
+			"sandboxclaims,sandboxwarmpools"}
 }
 
 // pool returns the name of the pool of pods like p, which it makes if there is none.
@@ -189,8 +191,9 @@ func (l *claims) pool(ctx context.Context, p *corev1.Pod, instance string) (stri
 		return "", err
 	}
 	err = l.create(ctx, "sandboxtemplates", "SandboxTemplate", name, instance, map[string]any{
-		"podTemplate": map[string]any{"spec": spec, "metadata": map[string]any{"labels": map[string]any{labelApp: app}}},
-		// A policy without rules denies all; without one the controller would let pods reach the internet.
+		"podTemplate": map[string]any{"spec": spec,
+			"metadata": map[string]any{"labels": map[string]any{labelApp: app}}},
+		// A policy without rules denies all; without one agent-sandbox lets pods reach the internet.
 		"networkPolicyManagement": "Managed", "networkPolicy": map[string]any{},
 	})
 	if err == nil {
@@ -226,7 +229,7 @@ func (l *claims) trim(ctx context.Context) error {
 	return errors.Join(l.delete(ctx, "sandboxwarmpools", oldest), l.delete(ctx, "sandboxtemplates", oldest))
 }
 
-// remove deletes a claim whose pod isn't known, and waits until what the cluster made for it is gone.
+// remove deletes a claim whose pod isn't known, and waits until what was made for it is gone.
 func (l *claims) remove(ctx context.Context, claim string) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()

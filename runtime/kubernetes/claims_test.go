@@ -54,7 +54,7 @@ func TestClaims(t *testing.T) {
 		t.Error("no pool was made")
 	}
 	d.Close()
-	eventually(t, "pools, claims or pods are left", func() bool { objects, pods := s.left(); return objects+pods == 0 })
+	eventually(t, "nothing is left", func() bool { objects, pods := s.left(); return objects+pods == 0 })
 }
 
 // TestRequestsOfClaims: a claimed run costs the same requests as another one, and the claim's two.
@@ -66,11 +66,12 @@ func TestRequestsOfClaims(t *testing.T) {
 	d := f.driver(t, Config{})
 	g := f.target(d)(t)
 	for range 5 {
-		eventually(t, "the pool isn't filled", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
+		eventually(t, "the pool is full", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
 		f.mu.Lock()
 		for name, p := range f.pods {
 			if p.Spec.ActiveDeadlineSeconds != nil || p.Labels[labelApp] != app || p.Labels[labelDriver] != "" {
-				t.Errorf("pod %s waits with the deadline %v and the labels %v", name, p.Spec.ActiveDeadlineSeconds, p.Labels)
+				t.Errorf("pod %s waits with the deadline %v and the labels %v", name,
+					p.Spec.ActiveDeadlineSeconds, p.Labels)
 			}
 		}
 		f.mu.Unlock()
@@ -103,7 +104,7 @@ func TestPoolsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "there are more pools than the bound", func() bool {
+	eventually(t, "there are as many pools as the bound", func() bool {
 		objects, pods := s.left()
 		return objects == 2*maxPools && pods == maxPools*poolSize
 	})
@@ -127,7 +128,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 		std.Stdin = blocked(t)
 		_, _ = dead.Run(ctx, spec, std) // its pod is taken away
 	}()
-	eventually(t, "nothing was claimed", func() bool { n, _ := f.count("create pods/attach"); return n == 1 })
+	eventually(t, "a pod is claimed", func() bool { n, _ := f.count("create pods/attach"); return n == 1 })
 	living := f.driver(t, Config{})
 	living.times.renew, living.times.lease = 200*time.Millisecond, 2*time.Second
 	g := f.target(living)(t)
@@ -149,8 +150,8 @@ func TestClaimsOfTheDead(t *testing.T) {
 		}
 		return f.leases[leaseName(owner.Instance)] == nil
 	}
-	eventually(t, "what the dead bridge had is left", gone)
-	eventually(t, "the living one's pool is gone", func() bool { _, pods := s.left(); return pods == poolSize })
+	eventually(t, "nothing of the dead bridge is left", gone)
+	eventually(t, "the living one has its pool", func() bool { _, pods := s.left(); return pods == poolSize })
 	if objects, _ := s.left(); objects != 2 {
 		t.Errorf("%d objects are left, want the living one's pool and template", objects)
 	}
