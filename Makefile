@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms soak conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -80,13 +80,15 @@ fmt: ## fail where gofmt would change something, or a comment has more than 100 
 	@LC_ALL=C awk '/^[ \t]*\/\// && length($$0) > 100 { print FILENAME ":" FNR ": a comment of more than 100 columns"; wide = 1 } \
 	  END { exit wide }' $(GO_FILES) >&2
 
-vet: ## go vet, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
+vet: ## go vet and go build, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
 	go vet -tags "$(TAGS)" ./...
 	go vet -tags "$(TAGS) kubernetes" ./runtime/kubernetes ./cmd/mcp-bridge
 	GOOS=darwin CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	GOOS=windows CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	cd bench && go vet ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
+	GOOS=darwin CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
+	GOOS=windows CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
 
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
@@ -101,10 +103,10 @@ lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 unit: units ## Go tests that need no container, with the race detector; make python runs the guest's
 	go test -race -tags "$(TAGS)" ./cmd/mcp-bridge
 
-# The program's own tests run over podman too, but for those that read the modules' source.
+# The program's own tests run over podman too, except for those that read the modules' source.
 units: # unit without what the targets engine and storms run again
 	go test -race -skip '^TestPython$$' -tags "$(TAGS)" $$(go list -tags "$(TAGS)" ./... | grep -v '/cmd/mcp-bridge$$')
-	go test -race -tags "$(TAGS)" -run '^Test(Imports|SoleImporters|Dependencies|NamedFiles|ThirdParty)$$' ./cmd/mcp-bridge
+	go test -race -tags "$(TAGS)" -run '^Test(Imports|SoleImporters|Dependencies|NamedFiles|Size|ThirdParty)$$' ./cmd/mcp-bridge
 	cd bench && go test -race ./...
 
 unit-kubernetes: ## Go tests of the driver of clusters, against an API server of the test's own
@@ -126,15 +128,18 @@ servers: ## install more real servers, from npm, PyPI and Go, which the end-to-e
 image: build ## get the default image or make one like it
 	@scripts/as-user bin/mcp-bridge image ensure
 
-wheels: ## make the environment data from PyPI's wheels, twice; skipped where PyPI can't be reached
-	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" go test -count=1 -run 'TestData$$|TestUV$$' -v -tags "$(TAGS)" ./runtime/environments
-
-guest: ## the guest's own tests in real containers; needs setup, build and image
-	@test/guest
+wheels: ## make the environment data from PyPI's wheels, twice, and lock others with uv; skipped where PyPI can't be reached
+	@test/uv
+	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" MCP_BRIDGE_TEST_UV="$(CURDIR)/.cache/uv/bin" \
+	  go test -count=1 -run 'TestData$$|^TestUV' -v -tags "$(TAGS)" ./runtime/environments
 
 # Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
 OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_BUILT="$(CURDIR)/bin/mcp-bridge" MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
 	go test -race -count=1 -p 1 -timeout 45m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
+
+guest: ## the guest's own tests in real containers, and data through the bridge; needs setup, build and image
+	@test/guest
+	MCP_BRIDGE_TEST_DATA=1 $(OVER_PODMAN) -run '^TestDataOnEngine$$' -v ./cmd/mcp-bridge
 
 engine: ## the main job over real rootless podman; needs setup, build, image, npm and servers
 	$(OVER_PODMAN) -short ./runtime/podman ./cmd/...
@@ -143,6 +148,9 @@ storms: ## all tests over rootless podman: hostile code, random kills, every ser
 	@test/python-suite
 	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/...
+
+soak: ## what takes long: each bad call a hundred times, a thousand sandboxes, hostile code twice; for a quiet machine; needs the same
+	MCP_BRIDGE_TEST_LONG=1 $(OVER_PODMAN) -v -run '^Test(Rollback|ChurnedSandboxes|HostileTwice|KilledWhileHibernating)$$' ./runtime/podman ./cmd/mcp-bridge
 
 conformance: build ## the official conformance suite, as a server and as a client; needs image and npm
 	@test/conformance/run

@@ -40,7 +40,8 @@ func TestHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	order, err := b.order("print(2)")
-	if err != nil || string(b.source) != "3 4\nabcdefg" || !strings.Contains(string(order), `"code":"print(2)"`) {
+	if err != nil || string(b.source) != "3 4\nabcdefg" ||
+		!strings.Contains(string(order), `"code":"print(2)"`) {
 		t.Errorf("source %q, order %s, %v", b.source, order, err)
 	}
 	if b.sent(bufio.NewReader(strings.NewReader("no lengths\n"))) == nil {

@@ -79,7 +79,8 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&s.bridge, "bridge", "bin/mcp-bridge", "the program to measure")
-	f.StringVar(&s.jupyter, "jupyter", ".cache/jupyter/bin/python3", "a Python that has jupyter_client and ipykernel")
+	f.StringVar(&s.jupyter, "jupyter", ".cache/jupyter/bin/python3", "a Python that has jupyter_client and "+
+		"ipykernel")
 	f.StringVar(&only, "only", "", "the parts to measure, such as c,d; all if empty")
 	f.StringVar(&page, "page", "", "a page whose table is replaced")
 	f.BoolVar(&quick, "quick", false, "two rounds of each, to see that the benchmarks work")

@@ -234,7 +234,8 @@ func (s *suite) gathers(ctx context.Context) error {
 		}
 		return nil
 	})
-	s.report.figure("f", "gather of 50 calls of a tool that takes 100 ms, by the code's clock", "ms", inside, false)
+	s.report.figure("f", "gather of 50 calls of a tool that takes 100 ms, by the code's clock", "ms", inside,
+		false)
 	s.report.figure("f", "the whole run_python of it", "ms", whole, false)
 	s.report.figure("f", "50 calls at once by a client on the host", "ms", bare, true)
 	return err

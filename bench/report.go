@@ -104,6 +104,15 @@ func (r *report) figure(part, name, unit string, s series, baseline bool) {
 	r.rows = append(r.rows, cells)
 }
 
+// absent adds a row that says why something was not measured.
+func (r *report) absent(part, name, why string) {
+	why = strings.Join(strings.Fields(strings.ReplaceAll(why, "|", "/")), " ") // one cell
+	r.rows = append(
+		r.rows,
+		[]string{"(" + part + ")", name + ": **not measured**, since " + why, "", "0", "", "", "", ""},
+	)
+}
+
 // compare notes the difference of two medians.
 func (r *report) compare(part, what string, a, b series, unit string) {
 	middle, low, high := difference(a.values, b.values)

@@ -16,7 +16,8 @@ var begun = regexp.MustCompile(`\[sandbox (\w+): new[^\]]*\]$`)
 
 // keep begins a sandbox by code, and returns what later calls in it have as arguments.
 func keep(ctx context.Context, c *client, code string) (map[string]any, time.Duration, error) {
-	out, took, err := c.python(ctx, code, "", map[string]any{"sandbox": "new", "servers": []string{}, "timeout": 60})
+	out, took, err := c.python(ctx, code, "", map[string]any{"sandbox": "new", "servers": []string{},
+		"timeout": 60})
 	m := begun.FindStringSubmatch(out)
 	if err == nil && m == nil {
 		err = fmt.Errorf("no sandbox was begun: %.500s", out)
@@ -30,19 +31,21 @@ func keep(ctx context.Context, c *client, code string) (map[string]any, time.Dur
 // within makes a call in a sandbox that prints want and leaves what it has done.
 func within(ctx context.Context, c *client, code, want string, in map[string]any) (time.Duration, error) {
 	out, took, err := c.python(ctx, code, "", in)
-	if line := fmt.Sprintf("%s\n[sandbox %s, call ", want, in["sandbox"]); err == nil && !strings.HasPrefix(out, line) {
+	if line := fmt.Sprintf("%s\n[sandbox %s, call ", want, in["sandbox"]); err == nil &&
+		!strings.HasPrefix(out, line) {
 		err = fmt.Errorf("%.500q does not begin with %q", out, line)
 	}
 	return took, err
 }
 
 func (s *suite) sandboxes(ctx context.Context) error {
-	return errors.Join(s.inSandboxes(ctx), s.withPandas(ctx), s.manyInSandboxes(ctx), s.atRest(ctx), s.badCalls(ctx))
+	return errors.Join(s.inSandboxes(ctx), s.withPandas(ctx), s.manyInSandboxes(ctx), s.atRest(ctx),
+		s.badCalls(ctx))
 }
 
 // inSandboxes makes calls in a sandbox and, in turns, calls that have a container each.
 func (s *suite) inSandboxes(ctx context.Context) error {
-	var first, kept, warm series
+	var first, kept, warm, inARow series
 	err := s.withWarm(ctx, nil, func(c *client) error {
 		for range s.rounds(20) {
 			_, took, err := keep(ctx, c, printOne)
@@ -61,22 +64,41 @@ func (s *suite) inSandboxes(ctx context.Context) error {
 			_, took, err := c.python(ctx, printOne, "1\n", noServers)
 			warm.took(took, err)
 		}
+		inARow = s.inARow(ctx, c, printOne, "1", in)
 		return nil
 	})
 	s.report.figure("l", "first call in a sandbox", "ms", first, false)
 	s.report.figure("l", "run_python of print(1) in a sandbox", "ms", kept, false)
 	s.report.figure("l", "the same in a container of its own, which waited", "ms", warm, true)
+	s.report.figure(
+		"l",
+		"run_python of print(1) in a sandbox, without a pause between calls",
+		"ms",
+		inARow,
+		false,
+	)
 	s.report.compare("l", "a sandbox in a call", kept, warm, "ms")
 	return err
+}
+
+// inARow makes calls in a sandbox, each as soon as the one before is answered.
+func (s *suite) inARow(ctx context.Context, c *client, code, want string, in map[string]any) (all series) {
+	for range s.rounds(500) {
+		if ctx.Err() != nil {
+			break
+		}
+		all.took(within(ctx, c, code, want, in))
+	}
+	return all
 }
 
 // withPandas makes calls in a sandbox that has pandas and a table.
 func (s *suite) withPandas(ctx context.Context) error {
 	if _, err := s.env(ctx, nil, "build", "data"); err != nil {
-		s.report.notes = append(s.report.notes, fmt.Sprintf("(l) pandas was not measured: %v", err))
+		s.report.absent("l", "a sandbox with pandas", fmt.Sprintf("its environment can't be made: %.200v", err))
 		return nil
 	}
-	var one, sum series
+	var one, sum, ones, sums series
 	err := s.withWarm(ctx, nil, func(c *client) error {
 		in, _, err := keep(ctx, c, "import pandas\ntable = pandas.DataFrame({'n': range(5000)})")
 		if err != nil {
@@ -89,10 +111,14 @@ func (s *suite) withPandas(ctx context.Context) error {
 			one.took(within(ctx, c, printOne, "1", in))
 			sum.took(within(ctx, c, "print(table.n.sum())", "12497500", in))
 		}
+		ones = s.inARow(ctx, c, printOne, "1", in)
+		sums = s.inARow(ctx, c, "print(table.n.sum())", "12497500", in)
 		return nil
 	}, "MCP_BRIDGE_ENV=data")
 	s.report.figure("l", "run_python of print(1) in a sandbox with pandas", "ms", one, false)
 	s.report.figure("l", "a sum of 5,000 rows in it", "ms", sum, false)
+	s.report.figure("l", "print(1) in it, without a pause between calls", "ms", ones, false)
+	s.report.figure("l", "a sum of 5,000 rows in it, without a pause between calls", "ms", sums, false)
 	return err
 }
 
@@ -184,7 +210,9 @@ func (s *suite) atRest(ctx context.Context) error {
 		}
 		return nil
 	}, "MCP_BRIDGE_STANDBY=0")
-	s.report.figure("l", "memory of an idle sandbox, its share of what processes share, with conmon", "MB", memory, false)
-	s.report.figure("l", "processor time of a sandbox in 3 s between calls, a thread spinning", "ticks", ticks, false)
+	s.report.figure("l", "memory of an idle sandbox, its share of what processes share, with conmon", "MB",
+		memory, false)
+	s.report.figure("l", "processor time of a sandbox in 3 s between calls, a thread spinning", "ticks", ticks,
+		false)
 	return err
 }

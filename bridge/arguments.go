@@ -71,8 +71,8 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 	}
 	if v := given[sandboxName]; v != nil {
 		if json.Unmarshal(v, &a.sandbox) != nil || a.sandbox == "" {
-			return arguments{}, args.Errorf(`argument "sandbox" must be %q or the id of a sandbox, such as "k7f2", not %.40s`,
-				NewSandbox, v)
+			return arguments{}, args.Errorf(
+				`argument "sandbox" must be %q or the id of a sandbox, such as "k7f2", not %.40s`, NewSandbox, v)
 		}
 	}
 	if v := given["timeout"]; v != nil {

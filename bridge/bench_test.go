@@ -14,7 +14,8 @@ func BenchmarkCall(b *testing.B) {
 	br := build(b, nil)
 	ctx, c, release := br.pin(b.Context())
 	defer release()
-	h := br.host(b.Context(), "run", arguments{catalog: c, servers: c.Servers(), calls: new(atomic.Int64)}, request{}, nil, nil)
+	h := br.host(b.Context(), "run", arguments{catalog: c, servers: c.Servers(), calls: new(atomic.Int64)},
+		request{}, nil, nil)
 	call := sandbox.Call{Run: "run", ID: "1", Provider: "github", Tool: "me",
 		Input: json.RawMessage(`{"text":"x"}`)}
 	b.ReportAllocs()

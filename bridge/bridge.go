@@ -208,12 +208,13 @@ func (c Config) check() error {
 		return fmt.Errorf("there is no output mode %q: set MCP_BRIDGE_OUTPUT_MODE to %s or %s",
 			mode, OutputText, OutputStructured)
 	case c.Sandboxes == nil && slices.ContainsFunc(c.Offer, ofSandboxes):
-		return errors.New("the tools of sandboxes need sandboxes: raise MCP_BRIDGE_SANDBOXES, or take them out of " +
-			"MCP_BRIDGE_TOOLS")
+		return errors.New("the tools of sandboxes need sandboxes: raise MCP_BRIDGE_SANDBOXES, or take them " +
+			"out of MCP_BRIDGE_TOOLS")
 	case c.State != "" && c.State != StateNone && c.State != StateSession:
-		return fmt.Errorf("there is no state %q: set MCP_BRIDGE_STATE to %s or %s", c.State, StateNone, StateSession)
+		return fmt.Errorf("there is no state %q: set MCP_BRIDGE_STATE to %s or %s", c.State, StateNone,
+			StateSession)
 	case c.State == StateSession && c.Sandboxes == nil:
-		return errors.New("calls can't share a sandbox where there is none: raise MCP_BRIDGE_SANDBOXES, or unset " +
+		return errors.New("calls can't share a sandbox without sandboxes: raise MCP_BRIDGE_SANDBOXES, or unset " +
 			"MCP_BRIDGE_STATE")
 	}
 	return nil

@@ -275,9 +275,10 @@ func TestContextCost(t *testing.T) {
 		t.Errorf("a task costs %d tokens, the mean is %d; loaded directly it is %d", worst, mean, all)
 	}
 	told := count(c.instructions)
-	comparePage(t, fmt.Sprintf("| tokens of %d tools of %d servers | before a task | with a task's tools found, the mean of %d |\n"+
-		"| --- | ---: | ---: |\n", len(direct), len(lists), len(totals))+
-		fmt.Sprintf("| all definitions loaded | %s | %[1]s |\n| tool search | %s | %s |\n| mcp-bridge | %s | %s |\n",
+	comparePage(t, fmt.Sprintf("| tokens of %d tools of %d servers | before a task | with a task's tools "+
+		"found, the mean of %d |\n| --- | ---: | ---: |\n", len(direct), len(lists), len(totals))+
+		fmt.Sprintf("| all definitions loaded | %s | %[1]s |\n| tool search | %s | %s |\n"+
+			"| mcp-bridge | %s | %s |\n",
 			text.Count(int64(all)), text.Count(int64(announced)), text.Count(int64(byHost)),
 			text.Count(int64(standing+told)), text.Count(int64(mean+told))))
 }
@@ -292,7 +293,7 @@ type hostSearch struct {
 // what the real program sends.
 func searchedByHost(t *testing.T, lists map[string][]json.RawMessage) hostSearch {
 	t.Helper()
-	words, err := os.ReadFile("../test/hosts/tool-search.txt")
+	words, err := os.ReadFile("../discovery/hosts/tool-search.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,8 @@ func (s hostSearch) load(count func(string) int, needs []string) (tokens int) {
 		names = append(names, "mcp__"+server+"__"+tool)
 		tokens += count(s.tools[names[len(names)-1]])
 	}
-	return tokens + count(`ToolSearch{"query":"select:`+strings.Join(names, ",")+`","max_results":5}Tool loaded.`)
+	return tokens + count(`ToolSearch{"query":"select:`+strings.Join(names, ",")+
+		`","max_results":5}Tool loaded.`)
 }
 
 // comparePage compares the table of definitions in docs/why.md with what it should be.

@@ -22,8 +22,8 @@ const lookTimeout = 30 * time.Second
 // inEnvironment runs the code with the packages that it asks for, in a sandbox of its own where box
 // is nil. The time to choose or build them counts as preparation, not as the code's. A sandbox
 // keeps the packages of its first call.
-func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req sandbox.Request, a arguments, r request,
-	p *client.Progress) (sandbox.Result, *sandbox.Environment, error) {
+func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req sandbox.Request, a arguments,
+	r request, p *client.Progress) (sandbox.Result, *sandbox.Environment, error) {
 	chooser, turn := b.cfg.Packages, r.Turn()
 	runner := b.cfg.Runner
 	if box != nil {

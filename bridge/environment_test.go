@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -83,6 +84,7 @@ func (f *fakePackages) Forget() {
 
 func (*fakePackages) Add(context.Context, string, []string) error  { return errors.New("no uv") }
 func (*fakePackages) Locked(string) ([]wheels.Distribution, error) { return nil, nil }
+func (*fakePackages) Follow(string, time.Duration)                 {}
 func (*fakePackages) Used(string)                                  {}
 func (*fakePackages) Expected(string) bool                         { return false }
 
@@ -272,14 +274,12 @@ func TestPackagesCost(t *testing.T) {
 	count := counter(t)
 	plain := build(t, nil)
 	without := count(plain.runTool(plain.Catalog()).Description)
-	for name, c := range map[string]*packages.Chooser{
-		"data":    packages.New(packages.Config{Source: &fakePackages{}, Default: "data"}),
-		"none":    packages.New(packages.Config{Source: &fakePackages{}}),
-		"another": packages.New(packages.Config{Source: &fakePackages{}, Default: "geo"}),
-	} {
+	for _, name := range []string{"data", "", "geo", "x7-q9z", "frames", "x7-q9z-", "auto-0b7f3e91c4",
+		strings.Repeat("x7-q", 10)} {
+		c := packages.New(packages.Config{Source: &fakePackages{}, Default: name})
 		b := build(t, func(cfg *Config) { cfg.Packages = c })
 		if n := count(b.runTool(b.Catalog()).Description) - without; n > 8-3 { // 3 are those of before
-			t.Errorf("%s: %d tokens more than before", name, n)
+			t.Errorf("%q: %d tokens more than before: %s", name, n, c.About())
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // filesName is the argument of run_python that names files of the user's.
 const filesName = "files"
 
-// aboutFiles returns what the tool's definition says of the argument; empty where there is none.
+// aboutFiles returns what the tool's definition says of the argument; empty where there isn't one.
 func aboutFiles(inputs *files.Inputs) string {
 	if inputs == nil {
 		return ""

@@ -192,8 +192,8 @@ func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcom
 	case errors.As(err, new(*sandboxes.GoneError)):
 		return output.Refused(id, output.StatusInvalid, goneToCode(err))
 	case errors.As(err, new(*hibernation.Error)):
-		return output.Refused(id, output.StatusUnavailable, fmt.Errorf("%w. Nothing was run; pass sandbox %q for another "+
-			"one", err, NewSandbox))
+		return output.Refused(id, output.StatusUnavailable, fmt.Errorf("%w. Nothing was run; pass sandbox %q for "+
+			"another one", err, NewSandbox))
 	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandboxes.FullError)):
 		return output.Refused(id, output.StatusBusy, fmt.Errorf("%w. Nothing was run; call again later", err))
 	case errors.As(err, new(*sandbox.QueueError)):

@@ -86,8 +86,8 @@ func goneToCode(err error) error {
 	if !errors.As(err, &gone) {
 		return err
 	}
-	return args.Errorf("%v. Nothing was run. Pass sandbox %q and define again what you need; %s", gone, NewSandbox,
-		gone.Others())
+	return args.Errorf("%v. Nothing was run. Pass sandbox %q and define again what you need; %s", gone,
+		NewSandbox, gone.Others())
 }
 
 // stateOf returns what the result says of the sandbox; nil for a container of the call's own.

@@ -39,19 +39,22 @@ func TestLastLine(t *testing.T) {
 		failed     bool
 	}{
 		{"count", "2\n[sandbox ID, call 2]", false},
-		{"bad", "status: timeout — The code was stopped.\n[to allow more time, give a longer timeout: up to 120 s]\n" +
-			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of earlier " +
-			"calls are gone]", true},
-		{"silent", "(no output)\n[sandbox ID: variables as before this call; files as the code left them; threads and processes of " +
-			"earlier calls are gone; the code has ended its process]", false},
+		{"bad", "status: timeout — The code was stopped.\n" +
+			"[to allow more time, give a longer timeout: up to 120 s]\n" +
+			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of " +
+			"earlier calls are gone]", true},
+		{"silent", "(no output)\n[sandbox ID: variables as before this call; files as the code left them; " +
+			"threads and processes of earlier calls are gone; the code has ended its process]", false},
 		{"large", "3\n[sandbox ID, call 5; no way back from here: variables take 230 of 512 MiB]", false},
 		{"older", "4\n[sandbox ID, call 6; a copy of an earlier state has taken over]", false},
-		{"bad older", "status: timeout — The code was stopped.\n[to allow more time, give a longer timeout: up to 120 s]\n" +
-			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of earlier " +
-			"calls are gone; a copy of an earlier state has taken over]", true},
-		{"die", "status: memory_limit\n[sandbox ID has ended: it ran out of memory; start again with \"new\"]", true},
-		{"count", "status: validation_error — sandbox \"ID\" has ended: it ran out of memory. Nothing was run. Pass sandbox " +
-			"\"new\" and define again what you need; you have no live sandboxes", true},
+		{"bad older", "status: timeout — The code was stopped.\n" +
+			"[to allow more time, give a longer timeout: up to 120 s]\n" +
+			"[sandbox ID: variables as before this call; files as the code left them; threads and processes of " +
+			"earlier calls are gone; a copy of an earlier state has taken over]", true},
+		{"die", "status: memory_limit\n[sandbox ID has ended: it ran out of memory; start again with \"new\"]",
+			true},
+		{"count", "status: validation_error — sandbox \"ID\" has ended: it ran out of memory. Nothing was run. " +
+			"Pass sandbox \"new\" and define again what you need; you have no live sandboxes", true},
 	} {
 		r := p.call(in(id, tc.code))
 		if got := strings.ReplaceAll(r.Content[0].Text, id, "ID"); got != tc.want || r.IsError != tc.failed {
@@ -74,7 +77,8 @@ func TestNinth(t *testing.T) {
 	for range sandboxes.PerOwner - 1 {
 		p.begin()
 	}
-	if got := p.call(in("new", "count")).Content[0].Text; !strings.HasSuffix(got, ": new; "+oldest+" has ended for it]") {
+	if got := p.call(in("new", "count")).Content[0].Text; !strings.HasSuffix(got, ": new; "+oldest+
+		" has ended for it]") {
 		t.Errorf("the ninth: %s", got)
 	}
 }
@@ -117,8 +121,9 @@ func TestSandboxErrors(t *testing.T) {
 	p, other := connect(t, b), connect(t, b)
 	mine, theirs := p.begin(), other.begin()
 	p.begin()
-	unknown := `you have no sandbox "ID": none outlives the bridge, nor, over stdio, the connection that it was begun ` +
-		`on. Nothing was run. Pass sandbox "new" and define again what you need; your live sandboxes: `
+	unknown := `you have no sandbox "ID": none outlives the bridge, which was started WHEN, nor, over stdio, ` +
+		`the connection that it was begun on. Nothing was run. Pass sandbox "new" and define again what you ` +
+		`need; your live sandboxes: `
 	for _, tc := range []struct{ args, want string }{
 		{in(theirs, "count"), strings.ReplaceAll(unknown, "ID", theirs)},
 		{in("zzzz", "count"), strings.ReplaceAll(unknown, "ID", "zzzz")},
@@ -128,7 +133,8 @@ func TestSandboxErrors(t *testing.T) {
 		{`{"code":"","sandbox":"new"}`, `argument "code" is empty`},
 	} {
 		r := p.call(tc.args)
-		got := r.Content[0].Text
+		got := regexp.MustCompile(`started (just now|\d+ s ago),`).
+			ReplaceAllString(r.Content[0].Text, "started WHEN,")
 		if !r.IsError || !strings.Contains(got, tc.want) || strings.Contains(tc.want, "live") &&
 			!strings.Contains(got, mine+" (call 1, just now)") {
 			t.Errorf("%s: got %s\nwant %s", tc.args, got, tc.want)
@@ -152,8 +158,8 @@ func TestSandboxModern(t *testing.T) {
 	p := connect(t, b)
 	call := func(id int, args string) string {
 		t.Helper()
-		p.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":%s,%s}`, id, args,
-			modern[1:])
+		p.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":%s,%s}`,
+			id, args, modern[1:])
 		return p.next().tool(t).Content[0].Text
 	}
 	m := begun.FindStringSubmatch(call(1, in("new", "count")))
@@ -233,11 +239,13 @@ func TestStateOfSession(t *testing.T) {
 	if r := p.call(in(first[1], "count")); r.Content[0].Text != "3\n[sandbox "+first[1]+", call 3]" {
 		t.Errorf("by its id: %s", r.Content[0].Text)
 	}
-	if got := text(p, "die"); !strings.HasSuffix(got, " has ended: it ran out of memory; the next call begins another one]") {
+	if got := text(p, "die"); !strings.HasSuffix(got, " has ended: it ran out of memory; the next call begins "+
+		"another one]") {
 		t.Errorf("as it ends: %s", got)
 	}
-	if got := text(p, "count"); !strings.HasPrefix(got, "1\n") || !strings.HasSuffix(got, ": new; sandbox "+first[1]+
-		" has ended: it ran out of memory]") {
+	if got := text(p, "count"); !strings.HasPrefix(got, "1\n") ||
+		!strings.HasSuffix(got, ": new; sandbox "+first[1]+
+			" has ended: it ran out of memory]") {
 		t.Errorf("after its end: %s", got)
 	}
 	p.in.Close()
@@ -260,8 +268,8 @@ func TestPackagesOfSandbox(t *testing.T) {
 	}
 	id := begun.FindStringSubmatch(text)[1]
 	lacks := "# /// script\n# dependencies = [\"nothing-has-this\"]\n# ///\ncount"
-	if got := p.call(in(id, lacks)).Content[0].Text; got != "2\n[environment: data, chosen by the sandbox's first "+
-		"call]\n[sandbox "+id+", call 2]" {
+	if got := p.call(in(id, lacks)).Content[0].Text; got != "2\n[environment: data, chosen by the "+
+		"sandbox's first call]\n[sandbox "+id+", call 2]" {
 		t.Errorf("a later call: %s", got)
 	}
 	if r := p.call(in("new", lacks)); !r.IsError || g.made() != 1 {
@@ -291,5 +299,27 @@ func TestEachCallIsJudged(t *testing.T) {
 	}
 	if len(runs) != 1 || runs[id] != 3 {
 		t.Errorf("recorded runs by sandbox: %v", runs)
+	}
+}
+
+// TestConsentOfEachCall: a consent "for this run" is the call's. The next call of the same sandbox
+// asks again.
+func TestConsentOfEachCall(t *testing.T) {
+	b, _ := keeping(t, func(c *Config) {
+		c.Policy = policyOf(t, "[[rule]]\ntools = [\"github.me\"]\nverdict = \"ask\"")
+	})
+	p := connect(t, b)
+	p.introduce(`{"elicitation":{}}`)
+	id := p.begin()
+	for i := range 2 {
+		p.run(100+i, in(id, "tool tool"), "")
+		q := p.next()
+		if q.Method != "elicitation/create" {
+			t.Fatalf("call %d asks nothing: %+v", i, q)
+		}
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, answer("run"))
+		if got := p.next().tool(t).Content[0].Text; strings.Count(got, "github.me{") != 2 {
+			t.Errorf("call %d, allowed for the run: %s", i, got)
+		}
 	}
 }

@@ -42,8 +42,9 @@ func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 		most = maxParkedShared
 	}
 	s := &session{
-		bridge: b, asks: elicit.NewClient(), parked: elicit.NewParking(b.self, most, b.cfg.Replica.Suffix(), b.cfg.Log), shared: c.Shared(),
-		owner: c.Principal, own: randomID(),
+		bridge: b, asks: elicit.NewClient(), shared: c.Shared(),
+		parked: elicit.NewParking(b.self, most, b.cfg.Replica.Suffix(), b.cfg.Log),
+		owner:  c.Principal, own: randomID(),
 	}
 	if s.shared { // it ends by itself, and its principal's next connection finds it, or why it has ended
 		s.own = "of " + c.Principal
@@ -51,7 +52,8 @@ func (b *Bridge) connect(c *client.Conn) (client.Handler, func(error)) {
 	switch {
 	case c.Stdio && !b.cfg.Sandboxes.Hibernates():
 		s.owner = s.own
-	case !c.Stdio && c.Principal == client.Local: // may be any user of the machine: what was saved over stdio isn't theirs
+	// Local may be any user of the machine: what was saved over stdio isn't theirs.
+	case !c.Stdio && c.Principal == client.Local:
 		s.owner = "http " + client.Local
 	}
 	return s.handle, func(why error) {
@@ -88,12 +90,18 @@ func (r request) name() string {
 	return r.Name
 }
 
-// whose returns who has asked, for the log, where that isn't who may use this machine.
-func (r request) whose() []any {
-	if r.Principal() == Local {
-		return nil
+// whose returns who has asked, for the log: what is known beside that it may use this machine.
+func (r request) whose() (about []any) {
+	if r.Principal() != Local {
+		about = append(about, "principal", r.Principal())
 	}
-	return []any{"principal", r.Principal()}
+	if session := r.Session(); session != "" {
+		about = append(about, "session", session)
+	}
+	if name := r.LogName(); name != "" {
+		about = append(about, "request", name)
+	}
+	return about
 }
 
 // share returns whose share of the runs the request takes; nothing for who may use this machine.

@@ -8,12 +8,16 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
+	"github.com/mcp-bridge/mcp-bridge/bridge/output"
+	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxtools"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -24,7 +28,7 @@ const (
 	UserPrinted = "sandboxes/out"  // tells of output meanwhile: a sandbox.Chunk
 )
 
-// UserTool is a call of one of the tools of sandboxes.
+// UserTool is a call of one of the tools of sandboxes, or of run_python.
 type UserTool struct {
 	Tool      string          `json:"tool"`
 	Sandbox   string          `json:"sandbox"`
@@ -114,22 +118,67 @@ func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.R
 		return b.userSandboxes(), nil
 	case UserCall:
 		var t UserTool
-		if err := json.Unmarshal(r.Params, &t); err != nil || !slices.Contains(sandboxtools.Names(), t.Tool) {
+		err := json.Unmarshal(r.Params, &t)
+		if err != nil || t.Tool != runPythonName && !slices.Contains(sandboxtools.Names(), t.Tool) {
 			return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: "there is no such tool"}
 		}
 		owner, ok := b.cfg.Sandboxes.Owner(t.Sandbox)
 		if !ok {
-			return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("there is no sandbox %.20q", t.Sandbox)}
+			return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS,
+				Message: fmt.Sprintf("there is no sandbox %.20q", t.Sandbox)}
+		}
+		printed := func(c sandbox.Chunk) { _ = rpc.Notify(ctx, UserPrinted, c) }
+		if t.Tool == runPythonName {
+			return b.userCode(ctx, t, owner, printed), nil
 		}
 		res, afterwards := b.inside(ctx, t.Tool, t.Arguments, request{}, userClient, sandboxtools.Caller{
 			Owner: owner, Output: b.kept.Of(Local), Wait: func(context.Context) error { return nil }, Pass: func() {},
-			Progress: func(string) {}, MostRead: sandbox.MaxReadFile, User: true,
-			Printed: func(c sandbox.Chunk) { _ = rpc.Notify(ctx, UserPrinted, c) },
+			Progress: func(string) {}, MostRead: sandbox.MaxReadFile, User: true, Printed: printed,
 		})
 		r.Afterwards(afterwards)
 		return res, nil
 	}
 	return nil, &jsonrpc.Error{Code: mcp.METHOD_NOT_FOUND, Message: "there is no such method"}
+}
+
+// userCode runs code of the user's in a sandbox, with the longest time that code may have. It can
+// call no tools: what the model may do by them isn't the user's to decide here.
+func (b *Bridge) userCode(ctx context.Context, t UserTool, owner string,
+	printed func(sandbox.Chunk)) *mcp.CallToolResult {
+	ctx, c, release := b.pin(ctx)
+	defer release()
+	began, id := time.Now(), b.newID()
+	a := arguments{catalog: c, timeout: b.limits.MaxTimeout, most: b.limits.MaxTimeout, calls: new(atomic.Int64)}
+	var given map[string]json.RawMessage
+	err := json.Unmarshal(t.Arguments, &given)
+	if err == nil {
+		a.code, err = decodeCode(given["code"])
+	}
+	if err == nil {
+		err = b.unready(ctx)
+	}
+	var box *sandboxes.Call
+	if err == nil {
+		box, err = b.cfg.Sandboxes.Enter(ctx, owner, t.Sandbox, nil)
+	}
+	if err != nil {
+		return mcp.NewToolResultError(text.Hinted(err))
+	}
+	defer box.Leave()
+	req := sandboxRequest(id, a, nil)
+	req.Sandboxes, req.Output, req.Progress = true, printed, func(string) {}
+	res, _, err := b.inEnvironment(ctx, box, req, a, request{clock: &sandbox.Clock{}}, nil)
+	var o output.Outcome
+	if err != nil {
+		o = b.failed(ctx, id, err)
+	} else {
+		o = outcomeOf(id, a, res, directBytes)
+		o.Calls, o.Sandbox = int(a.calls.Load()), stateOf(box, res)
+	}
+	by := b.auditor(id, request{})
+	by.client = userClient
+	by.ran(ctx, id, t.Arguments, o, began)
+	return o.Result(true)
 }
 
 func (b *Bridge) userSandboxes() []UserSandbox {

@@ -62,7 +62,8 @@ func TestUser(t *testing.T) {
 	call := owner(t, b)
 	raw, err := call(UserList, nil)
 	var all []UserSandbox
-	if err != nil || json.Unmarshal(raw, &all) != nil || len(all) != 2 || all[0].Calls != 1 || all[0].Status != "active" {
+	if err != nil || json.Unmarshal(raw, &all) != nil || len(all) != 2 || all[0].Calls != 1 ||
+		all[0].Status != "active" {
 		t.Fatalf("%v, %s", err, raw)
 	}
 	for _, of := range []string{id, other} {
@@ -72,12 +73,26 @@ func TestUser(t *testing.T) {
 			t.Errorf("%v, %s", err, raw)
 		}
 	}
+	raw, err = call(
+		UserCall,
+		UserTool{Tool: "run_python", Sandbox: id, Arguments: json.RawMessage(`{"code":"count"}`)},
+	)
+	if err != nil || !strings.Contains(string(raw), `"stdout":"2\n"`) {
+		t.Errorf("%v, %s", err, raw)
+	}
+	raw, err = call(
+		UserCall,
+		UserTool{Tool: "run_python", Sandbox: id, Arguments: json.RawMessage(`{"code":"tool"}`)},
+	)
+	if err != nil || !strings.Contains(string(raw), "github") || strings.Contains(string(raw), "github.me{") {
+		t.Errorf("the user's code has called a tool: %v, %s", err, raw)
+	}
 	for _, tc := range []struct {
 		method, want string
 		params       any
 	}{
 		{UserCall, `there is no sandbox "none"`, UserTool{Tool: "sandbox_exec", Sandbox: "none"}},
-		{UserCall, "there is no such tool", UserTool{Tool: "run_python", Sandbox: id}},
+		{UserCall, "there is no such tool", UserTool{Tool: "read_output", Sandbox: id}},
 		{UserCall, "there is no such tool", "x"},
 		{"tools/list", "there is no such method", nil},
 	} {
@@ -93,14 +108,14 @@ func TestUser(t *testing.T) {
 		"has ended: the user has ended it by mcp-bridge sandbox kill") {
 		t.Errorf("after its end by the user: %s", r.Content[0].Text)
 	}
-	recorded := 0
+	recorded := map[string]int{}
 	for _, r := range readRecords(t, path) {
-		if r.Kind == "sandbox" && r.Client == "mcp-bridge sandbox" {
-			recorded++
+		if r.Client == "mcp-bridge sandbox" && (r.Kind == "sandbox" || r.Sandbox == id) {
+			recorded[r.Kind]++
 		}
 	}
-	if recorded != 3 {
-		t.Errorf("%d calls of the user are recorded, want 3", recorded)
+	if recorded["sandbox"] != 3 || recorded["run"] != 2 {
+		t.Errorf("of the user are recorded: %v", recorded)
 	}
 }
 
@@ -124,7 +139,8 @@ func TestUserStopped(t *testing.T) {
 			b.serveUser(t.Context(), conn)
 		}()
 		if _, err := fmt.Fprintf(terminal, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"tool":"sandbox_exec",`+
-			`"sandbox":%q,"arguments":{"sandbox_id":%[2]q,"command":"yes; yes; yes"}}}`+"\n", UserCall, box.ID()); err != nil {
+			`"sandbox":%q,"arguments":{"sandbox_id":%[2]q,"command":"yes; yes; yes"}}}`+"\n", UserCall,
+			box.ID()); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
@@ -165,7 +181,8 @@ func (l *exhausted) Close() error {
 	return nil
 }
 
-// TestUserAccepts: a connection that can't be accepted for want of descriptors isn't the last one.
+// TestUserAccepts: a connection that can't be accepted without a free descriptor isn't the last
+// one.
 func TestUserAccepts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -51,7 +51,7 @@ func TestEntry(t *testing.T) {
 		{"NUL in a variable", `{"command": "x", "env": {"A": "\u0000"}}`, "",
 			"its env.A has a NUL character, with which no program can be started"},
 		{"type a number", `{"type": 1, "command": "x"}`, "", "its type is a number, not a string"},
-		{"type unknown", `{"type": "carrier-pigeon", "command": "x"}`, "", "its type is none that is known"},
+		{"type unknown", `{"type": "carrier-pigeon", "command": "x"}`, "", "its type isn't known"},
 		{"disabled", `{"command": "x", "disabled": true}`, "", "it is disabled there"},
 		{"not enabled", `{"command": "x", "enabled": false}`, "", "it is disabled there"},
 		{"enabled", `{"command": "x", "disabled": false, "enabled": true}`, "s: x", ""},
@@ -70,7 +70,7 @@ func TestEntry(t *testing.T) {
 			"its args[0] asks for ${KEY}, which only Cursor can fill in"},
 		{"variable in env", `{"command": "x", "env": {"A": "1", "KEY": "${KEY}"}}`, "",
 			"its env.KEY asks for ${KEY}, which only Cursor can fill in"},
-		{"a dollar is none", `{"command": "x", "args": ["$HOME", "${", "}${"]}`, "s: x $HOME ${ }${", ""},
+		{"a lone dollar", `{"command": "x", "args": ["$HOME", "${", "}${"]}`, "s: x $HOME ${ }${", ""},
 		{"envFile", `{"command": "x", "envFile": ".env"}`, "",
 			"its envFile is /home/u/.cursor/.env, and of that: it does not exist"},
 	} {

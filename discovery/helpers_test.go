@@ -59,7 +59,8 @@ func TestNearlyIsolate(t *testing.T) {
 	env := linux()
 	env.ConfigPaths = []string{"/team.json"}
 	c := Scan(tree{
-		"/team.json":               `{"mcpServers": {"one": {"command": "x", "isolated": true}, "two": {"command": "y"}}}`,
+		"/team.json": `{"mcpServers": {"one": {"command": "x", "isolated": true}, "two": ` +
+			`{"command": "y"}}}`,
 		"/home/u/.cursor/mcp.json": `{"mcpServers": {"three": {"command": "z", "isolated": true}}}`,
 	}.fs(), env)
 	if len(c.Servers) != 2 || len(c.Problems) != 1 ||
@@ -77,7 +78,8 @@ func TestIsolate(t *testing.T) {
 	} {
 		env := linux()
 		env.ConfigPaths = []string{"/team.json"}
-		c := Scan(tree{"/team.json": `{"mcpServers": {}}`, path: `{"mcpServers": {"one": {"command": "x", "isolate": true},
+		c := Scan(tree{"/team.json": `{"mcpServers": {}}`, path: `{"mcpServers": {"one": {"command": "x", ` +
+			`"isolate": true},
 			"all": {"command": "y", "isolate": false}, "bad": {"command": "z", "isolate": "yes"}}}`}.fs(), env)
 		isolated := map[string]bool{}
 		for _, s := range c.Servers {

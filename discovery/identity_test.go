@@ -46,7 +46,7 @@ func TestIdentity(t *testing.T) {
 		default:
 			t.Errorf("field %s is of a type %T that this test doesn't know", name, v)
 		}
-		if s.Identity() != plain.Identity() && s.Told() == plain.Told() {
+		if s.Identity() != plain.Identity() && s.Describe() == plain.Describe() {
 			t.Errorf("%s isn't told", name)
 		}
 		if counts := !slices.Contains(beside, name); (s.Identity() != plain.Identity()) != counts ||
@@ -81,8 +81,9 @@ func TestLoginIsTold(t *testing.T) {
 		case []string:
 			field.Set(reflect.ValueOf([]string{"x"}))
 		}
-		if name := reflect.TypeFor[OAuth]().Field(i).Name; s.ID() == plain.ID() || s.Told() == plain.Told() {
-			t.Errorf("%s: another ID %v, told:\n%s", name, s.ID() != plain.ID(), s.Told())
+		if name := reflect.TypeFor[OAuth]().Field(i).Name; s.ID() == plain.ID() ||
+			s.Describe() == plain.Describe() {
+			t.Errorf("%s: another ID %v, told:\n%s", name, s.ID() != plain.ID(), s.Describe())
 		}
 	}
 }

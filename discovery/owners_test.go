@@ -178,8 +178,8 @@ func TestExposedAndRemembered(t *testing.T) {
 	}
 }
 
-// TestTrustIsOfTheFolder: the user's word about a folder is none about what is above it, and a
-// repository of another user's is none.
+// TestTrustIsOfTheFolder: the user's word about a folder says nothing about what is above it,
+// and that about a repository of another user's says nothing.
 func TestTrustIsOfTheFolder(t *testing.T) {
 	const (
 		claude, settings = "/home/u/.claude.json", "/home/u/.claude/settings.json"

@@ -28,7 +28,7 @@ func TestRulesAboutURLs(t *testing.T) {
 			[]string{b, c}, []string{"a: " + deny}},
 		{"a pattern is about all of the URL", `{"deniedMcpServers": [{"serverUrl": "a.example"}, ` +
 			`{"serverUrl": "https://a.example/mc"}]}`, []string{a, b, c}, nil},
-		{"a command is none of a URL", `{"deniedMcpServers": [{"serverCommand": ["https://a.example/mcp"]}]}`,
+		{"a command says nothing of a URL", `{"deniedMcpServers": [{"serverCommand": ["https://a.example/mcp"]}]}`,
 			[]string{a, b, c}, nil},
 		{"allowed by URL", `{"allowedMcpServers": [{"serverUrl": "https://a.example/*"}, {"serverName": ` +
 			`"b"}, {"serverName": "c"}]}`, []string{a, c}, []string{"b: " + allow}},

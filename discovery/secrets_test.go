@@ -118,7 +118,7 @@ func TestSecretIsNoPartOfAServer(t *testing.T) {
 		t.Error("a yes to a server that has the text alone is one to a server that is given the secret")
 	}
 	want := "\nVariable \"API_KEY\": filled in for \"${secret:a}\"\nSecret of yours that it is given: \"a\""
-	if told := first.Told(); !strings.HasSuffix(told, want) {
+	if told := first.Describe(); !strings.HasSuffix(told, want) {
 		t.Errorf("the user is told\n%s", told)
 	}
 	revealed, values, err := first.Reveal(func(string) (string, error) { return "hunter2", nil })

@@ -94,7 +94,7 @@ func SourceWith(line []byte) ([]byte, error) {
 
 // Source returns what is to be written to the guest's standard input before any frame: a line of
 // three lengths in decimal, and as many bytes of the module that is run first, of all modules, and
-// of code compiled from them, of which there is none here. It is the same for every run, and
+// of code compiled from them, of which there isn't one here. It is the same for every run, and
 // shared: don't change it.
 func Source() []byte { return source() }
 

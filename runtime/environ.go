@@ -35,6 +35,7 @@ func EngineEnviron() []string {
 		name, _, _ := strings.Cut(kv, "=")
 		known := slices.Contains(engineVariables, name) ||
 			slices.ContainsFunc(engineFamilies, func(family string) bool { return strings.HasPrefix(name, family) })
-		return !known || slices.ContainsFunc(engineSecrets, func(end string) bool { return strings.HasSuffix(name, end) })
+		return !known || slices.ContainsFunc(engineSecrets,
+			func(end string) bool { return strings.HasSuffix(name, end) })
 	})
 }

@@ -90,7 +90,7 @@ var pullFailures = []struct {
 		"free some space (podman system prune, docker system prune), then try again"},
 	{[]string{"no matching manifest", "no image found in manifest list", "no image found in image index",
 		"does not match the specified platform", "exec format error"},
-		"there is none for this machine's architecture (" + goruntime.GOARCH + ")",
+		"there isn't one for this machine's architecture (" + goruntime.GOARCH + ")",
 		"name an image that is made for " + goruntime.GOARCH + ": MCP_BRIDGE_IMAGE"},
 	{[]string{"unauthorized", "authentication required", "access to the resource is denied",
 		"requested access", "denied:"},

@@ -43,7 +43,7 @@ func TestOrphaned(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			read, ok := OwnerOf(tt.owner.Labels())
 			if !ok && tt.owner.PID > 0 {
-				t.Fatalf("OwnerOf(%v) is none", tt.owner.Labels())
+				t.Fatalf("OwnerOf(%v) found no owner", tt.owner.Labels())
 			}
 			if got := read.Orphaned(self); got != tt.want {
 				t.Errorf("Orphaned = %v, want %v", got, tt.want)

@@ -55,7 +55,7 @@ type Driver interface {
 	RemoveImage(ctx context.Context, id string) error
 
 	// SaveImage writes an image as an archive that other engines load: an OCI layout if the engine can
-	// write one.
+	// write one. Where ref is a name and no id, the loaded image has that name.
 	SaveImage(ctx context.Context, ref string, w io.Writer) error
 
 	// Orphans are the labelled containers, running or not, whose owner is dead, on this machine and

@@ -254,7 +254,7 @@ func (a *admission) grant() {
 			return
 		}
 		t := a.waiting[i]
-		if !t.own && !a.lend(t) {
+		if !t.own && !a.acquire(t) {
 			full = true
 			continue
 		}
@@ -272,9 +272,9 @@ func (a *admission) grant() {
 	}
 }
 
-// lend gives a ticket a warm guest, or room for a container, and reports whether there was one. It
-// is called with mu held.
-func (a *admission) lend(t *ticket) bool {
+// acquire gives a ticket a warm guest, or room for a container, and reports whether there was one.
+// It is called with mu held.
+func (a *admission) acquire(t *ticket) bool {
 	if t.guest = a.pop(t.class); t.guest != nil {
 		return true
 	}

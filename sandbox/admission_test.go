@@ -255,7 +255,7 @@ func TestAnotherContainer(t *testing.T) {
 	})
 }
 
-// shared is an admission of so many runs at a time, in which the test's calls wait.
+// shared is an admission of a number of runs at a time, in which the test's calls wait.
 type shared struct {
 	*admission
 	t *testing.T
@@ -338,7 +338,7 @@ func TestLocalHasAll(t *testing.T) {
 	}
 	one := newShared(t, 1, 10)
 	if _, done := one.call("alice"); <-done != nil {
-		t.Error("half of one run is none")
+		t.Error("the only run wasn't let in")
 	}
 }
 

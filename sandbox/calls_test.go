@@ -183,7 +183,8 @@ func TestFloodOfCancels(t *testing.T) {
 		for j := range 50 {
 			flood = append(flood, fmt.Sprintf(`{"type":"tool_cancel","callId":"%d"}`, i+j))
 		}
-		flood = append(flood, fmt.Sprintf(`{"type":"tool_call","callId":"%d","providerName":"shop","safeToolName":"t"}`, i))
+		flood = append(flood, fmt.Sprintf(`{"type":"tool_call","callId":"%d","providerName":"shop",`+
+			`"safeToolName":"t"}`, i))
 	}
 	for i := range 200 {
 		flood = append(flood, strings.Repeat(fmt.Sprintf(`{"type":"tool_cancel","callId":"%d"}`+"\n", i), 3))

@@ -8,7 +8,7 @@ import (
 )
 
 // TestToolCancel: a frame cancels the one call that it names, says nothing of one that is over, and
-// is counted where there is none.
+// is counted where there isn't one.
 func TestToolCancel(t *testing.T) {
 	n := &calls{ids: map[string]bool{"1": true, "2": true, "3": true}}
 	begun, ends := map[string]context.Context{}, map[string]func(){}

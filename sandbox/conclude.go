@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -139,8 +140,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		r.Message = fmt.Sprintf("The code was killed: it had more than %d processes and threads, which is the "+
 			"limit (%s).", n.limits().PIDs, n.setting("PIDS"))
 	case w.Killed == "deaf":
-		r.Status, r.Message = StatusError, "The code was stopped: the process of the sandbox didn't say that it had "+
-			"begun it."
+		r.Status, r.Message = StatusError,
+			"The code was stopped: the process of the sandbox didn't say that it had begun it."
 	case w.Signal > 0:
 		r.Status = StatusExit
 		r.Message = fmt.Sprintf("The code was ended by signal %d (%v).", w.Signal, syscall.Signal(w.Signal))
@@ -154,8 +155,8 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 	case r.Error != nil && n.done.Error.Code == entrypoint.CodeMemoryLimit:
 		r.Status, r.Message = StatusMemoryLimit, n.memoryMessage()
 		if r.Error.Message != "" { // Python's own has no words; the code's, or a library's, may mean anything
-			r.Message = fmt.Sprintf("The code raised a MemoryError that nothing caught. A run may use %s of memory (%s).",
-				mib(n.limits().Memory), n.setting("MEMORY"))
+			r.Message = fmt.Sprintf("The code raised a MemoryError that nothing caught. A run may use %s of "+
+				"memory (%s).", mib(n.limits().Memory), n.setting("MEMORY"))
 		}
 	case r.Error != nil:
 		r.Status, r.Message = StatusError, "The code raised an exception that nothing caught."
@@ -197,4 +198,54 @@ func wait(done *entrypoint.FromGuest) entrypoint.Wait {
 		return entrypoint.Wait{}
 	}
 	return *done.Wait
+}
+
+// How Python tells of limits of the kernel's.
+const (
+	noSpace = "[Errno 28]" // ENOSPC
+	noFiles = "[Errno 24]" // EMFILE
+	noRoom  = "[Errno 12]" // ENOMEM: of mmap, say; elsewhere Python raises MemoryError
+	noFork  = "[Errno 11]" // EAGAIN: of fork, and of everything else that doesn't block
+	noClone = "can't start new thread"
+)
+
+var isFork = regexp.MustCompile(`fork|Popen|subprocess`)
+
+// exhausted returns which limit of the run an exception came from, as a sentence; empty when from
+// none. The code can make it say so: it is a hint for who reads, and decides nothing.
+func (n *session) exhausted(e *Failure) string {
+	l := n.limits()
+	switch {
+	case strings.Contains(e.Message, noSpace):
+		return fmt.Sprintf("The only places to write to are %s, in memory: write less, or remove what isn't "+
+			"needed.", places(l))
+	case strings.Contains(e.Message, noFiles):
+		return fmt.Sprintf("A process may have %d files, pipes and sockets open at a time: close those that "+
+			"aren't needed.", l.NoFile)
+	case e.Type == "OSError" && strings.Contains(e.Message, noRoom):
+		return fmt.Sprintf("A run may use %s of memory (%s).", mib(l.Memory), n.setting("MEMORY"))
+	case e.Type == "RuntimeError" && strings.Contains(e.Message, noClone),
+		e.Type == "BlockingIOError" && strings.Contains(e.Message, noFork) && isFork.MatchString(e.Traceback):
+		return fmt.Sprintf("A run may have %d processes and threads at a time (%s): start fewer, "+
+			"or wait for some of them to end.", l.PIDs, n.setting("PIDS"))
+	}
+	return ""
+}
+
+// tooMany is how the guest tells that no copy of a process can be made since there are too many.
+const tooMany = "as many as there may be"
+
+// crowded adds the limit to the guest's word that there are too many processes.
+func (n *session) crowded(said string) string {
+	return strings.Replace(said, tooMany, fmt.Sprintf("%s, %d (%s)", tooMany, n.limits().PIDs,
+		n.setting("PIDS")), 1)
+}
+
+// places lists the writable directories with their sizes.
+func places(l runtime.Limits) string {
+	var told []string
+	for _, t := range append(writable(), runtime.Tmpfs{Path: "/dev/shm", Size: l.Shm}) {
+		told = append(told, fmt.Sprintf("%s (%s)", t.Path, mib(t.Size)))
+	}
+	return strings.Join(told[:len(told)-1], ", ") + " and " + told[len(told)-1]
 }

@@ -200,7 +200,8 @@ func TestConformanceCodes(t *testing.T) {
 		{entrypoint.CodeTimeout, "try: mcp_shop.echo.options(timeout=0.1)(text='a')\nexcept Exception as e: " +
 			"print(e.code)", hanging},
 		{entrypoint.CodeValidation,
-			link + `os.write(link, b'{"type":"tool_call","callId":"1","providerName":1}\n')` + "\nprint(json.loads(os.read(link, 9999))['error']['code'])", echo},
+			link + `os.write(link, b'{"type":"tool_call","callId":"1","providerName":1}\n')` +
+				"\nprint(json.loads(os.read(link, 9999))['error']['code'])", echo},
 		{entrypoint.CodeTool, "given = 'a'" + caught, failing(errors.New("sold out"))},
 		{entrypoint.CodeSerialization, "given = {1}\ntry: runtime.call_tool('shop', 'echo', {'text': given})\n" +
 			"except Exception as e: print(e.code)", echo},

@@ -207,7 +207,8 @@ func TestGuestNeverReady(t *testing.T) {
 
 // TestMoreThanWasAskedFor: no code is sent to a container that has files or devices of the host.
 func TestMoreThanWasAskedFor(t *testing.T) {
-	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":2,"seccomp":true,"extra":["/hostdir","/dev/kvm"]}`}, config())
+	s, err := sandbox.New(scripted{before: `{"type":"ready","protocol":2,"seccomp":true,"extra":["/hostdir",` +
+		`"/dev/kvm"]}`}, config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,8 @@ func TestOtherProtocol(t *testing.T) {
 	defer s.Close()
 	_, err = s.Run(t.Context(), sandbox.Request{ID: "r", Code: "1", Timeout: time.Minute}, hostFunc(echo))
 	var unfit *sandbox.UnfitError
-	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "version 1 of the protocol, and this bridge 2") {
+	if !errors.As(err, &unfit) ||
+		!strings.Contains(err.Error(), "version 1 of the protocol, and this bridge 2") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -259,7 +261,8 @@ func TestNoFilter(t *testing.T) {
 		refused bool
 	}{{"", true}, {"engine", true}, {"strict", false}} {
 		s, err := sandbox.New(withFacts{scripted{before: unfiltered,
-			after: output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":{"exited":true,"status":0}}`}, runtime.Facts{Engine: "local", Rootless: true, Seccomp: tt.profile}}, config())
+			after: output + "\n" + `{"type":"done","id":"r","ok":true,"durationMs":1,"wait":{"exited":true,` +
+				`"status":0}}`}, runtime.Facts{Engine: "local", Rootless: true, Seccomp: tt.profile}}, config())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -250,8 +250,8 @@ func (f *fleet) guest(ctx context.Context, id int, spec runtime.Spec, std runtim
 		case frame.Type == entrypoint.TypeCancel && frame.ID != running:
 			cancelled = frame.ID
 		case frame.Type == entrypoint.TypeExecute && frame.ID == cancelled:
-			fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"wait":{"killed":"cancel"},"sandbox":{"state":"kept"}}`+"\n",
-				frame.ID)
+			fmt.Fprintf(std.Stdout, `{"type":"done","id":%q,"wait":{"killed":"cancel"},"sandbox":{"state":"kept"}}`+
+				"\n", frame.ID)
 		case frame.Type == entrypoint.TypePing && leaves:
 			fmt.Fprintln(std.Stderr, "mcp-bridge guest: it has had enough")
 			return

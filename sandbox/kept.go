@@ -92,7 +92,8 @@ func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) {
 	if r.MaxAge <= 0 {
 		return nil, errors.New("sandbox: a guest that lasts must have an age")
 	}
-	req := Request{Principal: r.Principal, Timeout: s.cfg.MaxTimeout, Environment: r.Environment, Queued: r.Queued, Progress: r.Progress}
+	req := Request{Principal: r.Principal, Timeout: s.cfg.MaxTimeout, Environment: r.Environment,
+		Queued: r.Queued, Progress: r.Progress}
 	if err := s.check(&req); err != nil {
 		return nil, err
 	}

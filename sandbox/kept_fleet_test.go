@@ -134,7 +134,8 @@ func TestKeptDies(t *testing.T) {
 			t.Helper()
 			<-k.Done()
 			var e *sandbox.EndedError
-			if _, err := k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil); !errors.As(err, &e) ||
+			if _, err := k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil); !errors.As(err,
+				&e) ||
 				e.Reason == "" {
 				t.Errorf("got %v", err)
 			}
@@ -196,7 +197,8 @@ func TestKeptNotStarted(t *testing.T) {
 			fl.set(func() { fl.broken = nil })
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			if _, err := s.Keep(ctx, sandbox.KeepRequest{MaxAge: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := s.Keep(ctx, sandbox.KeepRequest{MaxAge: time.Hour}); !errors.Is(err,
+				context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}
 			time.Sleep(time.Second)

@@ -17,9 +17,11 @@ func answers(fl *fleet, done string) { fl.set(func() { fl.answer = done }) }
 func TestKeptNote(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		k := keep(t, s)
-		answers(fl, `"ok":true,"wait":{"exited":true,"status":0},"sandbox":{"state":"kept","reason":"threads are gone"}`)
+		answers(fl, `"ok":true,"wait":{"exited":true,"status":0},"sandbox":{"state":"kept","reason":"threads `+
+			`are gone"}`)
 		r, err := k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
-		if err != nil || r.Kept.State != sandbox.StateKept || r.Kept.Note != "threads are gone" || r.Kept.Reason != "" {
+		if err != nil || r.Kept.State != sandbox.StateKept || r.Kept.Note != "threads are gone" ||
+			r.Kept.Reason != "" {
 			t.Errorf("kept: got %+v, %v", r.Kept, err)
 		}
 		o, err := k.Exec(t.Context(), sandbox.Command{Line: "true", Timeout: time.Minute})
@@ -43,7 +45,8 @@ func TestKeptNote(t *testing.T) {
 		}
 		answers(fl, `"wait":{"signal":9},"sandbox":{"state":"lost","reason":"no copy answered"}`)
 		r, err = k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
-		if err != nil || r.Kept.State != sandbox.StateLost || r.Kept.Note != "" || r.Kept.Reason != "no copy answered" {
+		if err != nil || r.Kept.State != sandbox.StateLost || r.Kept.Note != "" ||
+			r.Kept.Reason != "no copy answered" {
 			t.Errorf("lost: got %+v, %v", r.Kept, err)
 		}
 	})
@@ -64,7 +67,8 @@ func TestWords(t *testing.T) {
 			return r
 		}
 		const raised = `"wait":{"exited":true,"status":1},"error":{"code":"memory_limit","type":"MemoryError",` +
-			`"message":"%s"},"sandbox":{"state":"kept","noWayBack":"its processes are as many as there may be; end some"}`
+			`"message":"%s"},"sandbox":{"state":"kept","noWayBack":"its processes are as many as there may be; ` +
+			`end some"}`
 		for words, want := range map[string]string{
 			"":     "The code ran out of memory: the limit is ",
 			"mine": "The code raised a MemoryError that nothing caught. A run may use ",
@@ -74,7 +78,8 @@ func TestWords(t *testing.T) {
 				!strings.HasSuffix(r.Message, "(MCP_BRIDGE_MEMORY).") {
 				t.Errorf("MemoryError(%q): got %+v", words, r)
 			}
-			if want := "as many as there may be, 128 (MCP_BRIDGE_PIDS); end some"; !strings.HasSuffix(r.Kept.NoWayBack, want) {
+			if want := "as many as there may be, 128 (MCP_BRIDGE_PIDS); end some"; !strings.HasSuffix(r.Kept.NoWayBack,
+				want) {
 				t.Errorf("got %q, want %q", r.Kept.NoWayBack, want)
 			}
 		}
@@ -95,8 +100,8 @@ func TestKeptUndoFails(t *testing.T) {
 		}{
 			{`"error":{"code":"validation_error","message":"there is no call"},"sandbox":{"state":"kept"}`,
 				sandbox.ErrNoUndo.Error(), true},
-			{`"error":{"code":"validation_error"},"sandbox":{"state":"kept","reason":"its processes ended between calls"}`,
-				sandbox.ErrNoUndo.Error() + " (its processes ended between calls)", true},
+			{`"error":{"code":"validation_error"},"sandbox":{"state":"kept","reason":"its processes ended between ` +
+				`calls"}`, sandbox.ErrNoUndo.Error() + " (its processes ended between calls)", true},
 			{`"error":{"code":"internal_error","message":"the copy didn't answer"},` +
 				`"sandbox":{"state":"kept","reason":"threads are gone"}`,
 				"the call was not undone: the copy didn't answer (threads are gone)", false},
@@ -126,7 +131,8 @@ func TestKeptNotHeard(t *testing.T) {
 		k := keep(t, s)
 		answers(fl, `"wait":{"signal":9,"killed":"deaf"},"sandbox":{"state":"before"}`)
 		r, err := k.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
-		if err != nil || r.Message != "The code was stopped: the process of the sandbox didn't say that it had begun it." {
+		if err != nil || r.Message != "The code was stopped: the process of the sandbox didn't say that it had "+
+			"begun it." {
 			t.Errorf("got %+v, %v", r, err)
 		}
 	})
@@ -139,7 +145,8 @@ func TestKeptLingers(t *testing.T) {
 		code string
 		want sandbox.State
 		took time.Duration
-	}{{"17s lingers", sandbox.StateKept, 17 * time.Second}, {"30s lingers", sandbox.StateLost, 18 * time.Second}} {
+	}{{"17s lingers", sandbox.StateKept, 17 * time.Second},
+		{"30s lingers", sandbox.StateLost, 18 * time.Second}} {
 		t.Run(tc.code, func(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, s *sandbox.Sandbox, _ *fleet) {
 				k := keep(t, s)

@@ -86,8 +86,8 @@ func TestKeptPack(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"a/b.txt": "hello", "a/big": string(big), "a/link": "hello", "empty": "",
-		long: "far", "wörld \xff": "odd"} {
+	for name, want := range map[string]string{"a/b.txt": "hello", "a/big": string(big), "a/link": "hello",
+		"empty": "", long: "far", "wörld \xff": "odd"} {
 		if got, err := os.ReadFile(filepath.Join(into, name)); err != nil || string(got) != want {
 			t.Errorf("%q has %d bytes, %v", name, len(got), err)
 		}
@@ -120,7 +120,8 @@ func TestUnpackHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e *sandbox.FileError
-		if err := k.Unpack(t.Context(), filepath.Join(dir, "in"), one.Bytes()); !errors.As(err, &e) || e.Code != "denied" {
+		if err := k.Unpack(t.Context(), filepath.Join(dir, "in"), one.Bytes()); !errors.As(err, &e) ||
+			e.Code != "denied" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

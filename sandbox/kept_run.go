@@ -139,7 +139,7 @@ func (k *Kept) talk(caller context.Context, n *session, order []byte) (Result, e
 	n.abandon = func(error) {} // start sees to it; until then sendFiles takes StartTimeout at most
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
-	stopped := context.AfterFunc(caller, n.cancelled)
+	stopped := context.AfterFunc(caller, func() { n.stop(byCaller) })
 	defer stopped()
 	n.unfiltered, n.note = !g.hello.Seccomp, n.short(g.hello.Note)
 	defer n.files.release()

@@ -89,7 +89,8 @@ func TestKeptRollback(t *testing.T) {
 				t.Fatalf("got %+v, %+v", r, r.Kept)
 			}
 			const want = "[0] 1 True\n"
-			if r := in(t, k, "print(x, calls, random.random() == random.Random(1).random())", 20*time.Second); r.Stdout() !=
+			if r := in(t, k, "print(x, calls, random.random() == random.Random(1).random())",
+				20*time.Second); r.Stdout() !=
 				want || r.Kept.State != sandbox.StateKept {
 				t.Errorf("got %q, %+v, want %q", r.Stdout(), r, want)
 			}
@@ -102,8 +103,8 @@ func TestKeptCancelled(t *testing.T) {
 	k := kept(t, nil)
 	in(t, k, "x = 1", 20*time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := k.Run(ctx, sandbox.Request{Code: "x = 2; print('begun')\nwhile True: pass", Timeout: 20 * time.Second,
-		Output: func(sandbox.Chunk) { cancel() }}, hostFunc(echo))
+	r, err := k.Run(ctx, sandbox.Request{Code: "x = 2; print('begun')\n" +
+		"while True: pass", Timeout: 20 * time.Second, Output: func(sandbox.Chunk) { cancel() }}, hostFunc(echo))
 	if err != nil || r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateBefore {
 		t.Fatalf("got %+v, %v", r, err)
 	}
@@ -123,7 +124,8 @@ func TestKeptEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ended *sandbox.EndedError
-	if _, err := k.Run(t.Context(), sandbox.Request{Code: "1", Timeout: time.Second}, nil); !errors.As(err, &ended) {
+	if _, err := k.Run(t.Context(), sandbox.Request{Code: "1", Timeout: time.Second}, nil); !errors.As(err,
+		&ended) {
 		t.Errorf("got %v", err)
 	}
 	k = kept(t, nil)

@@ -105,11 +105,13 @@ func TestKeptNotBegun(t *testing.T) {
 		k := keep(t, s)
 		fine(t, k, "1s")
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := k.Run(ctx, sandbox.Request{Code: "1s", Timeout: time.Minute, Files: func() ([]sandbox.Input, error) {
-			cancel()
-			return []sandbox.Input{{Name: "a", Size: 1, Data: strings.NewReader("a")}}, nil
-		}}, nil)
-		if err != nil || r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateKept || r.Kept.Calls != 1 {
+		r, err := k.Run(ctx, sandbox.Request{Code: "1s", Timeout: time.Minute,
+			Files: func() ([]sandbox.Input, error) {
+				cancel()
+				return []sandbox.Input{{Name: "a", Size: 1, Data: strings.NewReader("a")}}, nil
+			}}, nil)
+		if err != nil || r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateKept ||
+			r.Kept.Calls != 1 {
 			t.Errorf("got %+v, %+v, %v", r, r.Kept, err)
 		}
 		half := io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), iotest.ErrReader(errors.New("worn out")))
@@ -140,10 +142,12 @@ func TestKeptCancelledWithFiles(t *testing.T) {
 			}
 		})
 		begin := time.Now()
-		r, err := k.Run(ctx, sandbox.Request{Code: "1s", Timeout: time.Minute, Files: func() ([]sandbox.Input, error) {
-			return []sandbox.Input{{Name: "a", Size: 2 << 20, Data: bytes.NewReader(make([]byte, 2<<20))}}, nil
-		}}, nil)
-		if err != nil || r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateKept || r.Stdout() != "" ||
+		r, err := k.Run(ctx, sandbox.Request{Code: "1s", Timeout: time.Minute,
+			Files: func() ([]sandbox.Input, error) {
+				return []sandbox.Input{{Name: "a", Size: 2 << 20, Data: bytes.NewReader(make([]byte, 2<<20))}}, nil
+			}}, nil)
+		if err != nil || r.Status != sandbox.StatusCancelled || r.Kept.State != sandbox.StateKept ||
+			r.Stdout() != "" ||
 			time.Since(begin) > time.Second {
 			t.Errorf("got %+v, %+v, %v after %v", r, r.Kept, err, time.Since(begin))
 		}
@@ -183,7 +187,8 @@ func TestKeptInFullQueue(t *testing.T) {
 			}
 			var full *sandbox.QueueError
 			_, err := s.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
-			if !errors.As(err, &full) || !full.Full || !strings.Contains(err.Error(), "1 of the containers are those of sandboxes that last") {
+			if !errors.As(err, &full) || !full.Full ||
+				!strings.Contains(err.Error(), "1 of the containers are those of sandboxes that last") {
 				t.Errorf("got %v", err)
 			}
 			begin := time.Now()

@@ -124,7 +124,8 @@ func orderLines(t *testing.T) []string {
 		`{"type":"done","id":"run-1","ok":true,"wait":{"exited":true,"status":0,"signal":9}}`,
 		`{"type":"done","id":"run-1","ok":false,"wait":{"exited":true,"status":3}}`,
 		`{"type":"done","id":"run-1","ok":true,"durationMs":"x"}`,
-		`{"type":"done","id":"run-1","ok":true,"wait":{"exited":true,"status":0},"error":{"code":"timeout","type":"T","message":"` + strings.Repeat("z", 100_000) + `"}}`,
+		`{"type":"done","id":"run-1","ok":true,"wait":{"exited":true,"status":0},"error":{"code":"timeout",` +
+			`"type":"T","message":"` + strings.Repeat("z", 100_000) + `"}}`,
 	} {
 		add(line)
 	}

@@ -41,7 +41,7 @@ func TestStandby(t *testing.T) {
 	})
 }
 
-// TestNoStandby: with 0 there is none.
+// TestNoStandby: with 0 there isn't one.
 func TestNoStandby(t *testing.T) {
 	bubble(t, func(c *sandbox.Config) { c.Standby = 0 }, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
 		call(t, s, "1ms")

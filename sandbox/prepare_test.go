@@ -138,7 +138,8 @@ func TestUnfit(t *testing.T) {
 			errors.New("crun: executable file `python3` not found in $PATH: No such file or directory: OCI "+
 				"runtime attempted to invoke a command that was not found")), "no python3"},
 		{"without python, says runc", "x", has("1"), amd64, ends(runtime.Exit{}, "",
-			errors.New(`runc create failed: unable to start container process: exec: "python3": executable file not found in $PATH`)), "no python3"},
+			errors.New(`runc create failed: unable to start container process: exec: "python3": executable file not `+
+				`found in $PATH`)), "no python3"},
 		{"without python, by code", "x", has("1"), amd64, ends(runtime.Exit{Code: 127}, "", nil), "no python3"},
 		{"with Python 3.9", "x", has("1"), amd64, ends(runtime.Exit{Code: 1},
 			"mcp-bridge guest: its Python is 3.9, and 3.10 or newer is needed", nil),

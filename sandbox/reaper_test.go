@@ -113,7 +113,7 @@ func TestReapingIsNotWaitedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			if took := time.Since(begun); took != 0 {
-				t.Errorf("the first call waited %v for a container that is none of its own", took)
+				t.Errorf("the first call waited %v for a container that isn't its own", took)
 			}
 			closed := make(chan struct{})
 			go func() {

@@ -288,7 +288,7 @@ func (n *session) run(caller context.Context, g *guest, order []byte) (Result, e
 	// The code outlives its caller's context by a moment: what was printed is still on its way.
 	ctx, over := context.WithCancelCause(context.WithoutCancel(caller))
 	defer over(errOver)
-	stopped := context.AfterFunc(caller, n.cancelled)
+	stopped := context.AfterFunc(caller, func() { n.stop(byCaller) })
 	defer stopped()
 
 	warm := !g.up.IsZero()

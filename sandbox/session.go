@@ -106,7 +106,8 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) bool 
 	}
 	n.sent = make(chan struct{})
 	n.clock = n.req.Clock
-	n.clock.start(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(), n.deadline)
+	n.clock.start(n.req.Timeout-time.Since(n.executed), n.sandbox.cfg.patience(),
+		func() { n.stop(byDeadline) })
 	n.mu.Unlock()
 	if stopped {
 		n.cancelWithin(time.Now())
@@ -149,9 +150,6 @@ const (
 	byDeadline
 	byCaller
 )
-
-func (n *session) deadline()  { n.stop(byDeadline) }
-func (n *session) cancelled() { n.stop(byCaller) }
 
 // stop has the guest kill the code, so that what was printed still arrives, and ends the container
 // if that takes too long, or at once if there is no code yet. The first reason counts. It runs in a

@@ -21,10 +21,11 @@ func attacks() []attack {
 	return []attack{
 		{"hoards memory", "nothing: there is no limit to set, the heap is the bridge's own", 10 * time.Second,
 			"hoard = []\nwhile True:\n    hoard.append('x' * (1 << 28) + str(len(hoard)))\n"},
-		{"reads one long number", "after its timeout of 0.3 s the interpreter is told to stop, and looks between two steps", 300 * time.Millisecond,
-			"print(int('7' * 2000000) % 10)\n"},
+		{"reads one long number", "after its timeout of 0.3 s the interpreter is told to stop, and looks between " +
+			"two steps", 300 * time.Millisecond, "print(int('7' * 2000000) % 10)\n"},
 		{"reads the bridge's secrets", "the one way to a file begins in the directory of notes", time.Second,
-			"name = '../' * 30 + 'proc/self/environ'\nprint([v for v in read_note(name).split('\\0') if 'TOKEN' in v])\n"},
+			"name = '../' * 30 + 'proc/self/environ'\n" +
+				"print([v for v in read_note(name).split('\\0') if 'TOKEN' in v])\n"},
 		{"is ordinary Python", "it looks like Python", time.Second,
 			"import json\nprint(json.dumps({'a': 1}))\n"},
 	}
@@ -77,7 +78,8 @@ func demo() error {
 func report(said string, err error) {
 	for line := range strings.Lines(said) {
 		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "fatal error:") || strings.HasPrefix(line, "runtime: goroutine stack") {
+		if strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "fatal error:") ||
+			strings.HasPrefix(line, "runtime: goroutine stack") {
 			fmt.Println("  " + strings.TrimSpace(line))
 		}
 	}

@@ -42,11 +42,13 @@ func (p *prototype) run(ctx context.Context, code string) (printed string, err e
 	defer context.AfterFunc(ctx, func() { thread.Cancel("timeout") })()
 
 	builtins := starlark.StringDict{
-		"call_tool": starlark.NewBuiltin("call_tool", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+		"call_tool": starlark.NewBuiltin("call_tool", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple,
+			[]starlark.Tuple) (starlark.Value, error) {
 			n, err := p.tool(ctx)
 			return starlark.MakeInt(n), err
 		}),
-		"read_note": starlark.NewBuiltin("read_note", func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
+		"read_note": starlark.NewBuiltin("read_note", func(_ *starlark.Thread, b *starlark.Builtin,
+			args starlark.Tuple, kw []starlark.Tuple) (starlark.Value, error) {
 			var name string
 			if err := starlark.UnpackArgs(b.Name(), args, kw, "name", &name); err != nil {
 				return nil, err

@@ -103,7 +103,7 @@ except OSError as error:
 
 
 class Panel(http.server.BaseHTTPRequestHandler):
-    """A service that trusts whoever reaches it on loopback."""
+    """A service that trusts anyone who reaches it on loopback."""
 
     def do_GET(self) -> None:
         self.send_response(200)

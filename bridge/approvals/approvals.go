@@ -282,7 +282,7 @@ func (a *Approvals) Begin() {
 		a.serving(time.Now().Add(-tick))
 		since := a.since
 		if !a.blind {
-			if err := a.write(a.open()); err != nil {
+			if err := a.write(record{state: a.state, Serving: a.since}); err != nil {
 				a.cfg.Log.Warn("what is known of approved servers can't be kept", "err", err)
 			}
 		}
@@ -299,7 +299,7 @@ func (a *Approvals) keep() {
 		return
 	}
 	before := a.forget
-	a.forget = a.cfg.Guard.Keep(a.cfg.Record, a.killed())
+	a.forget = a.cfg.Guard.Keep(a.cfg.Record, record{state: a.state, Serving: a.since}.killed())
 	if before != nil {
 		before()
 	}

@@ -133,7 +133,7 @@ func (a *Approvals) obey(m message) {
 	a.state.learn(state{Known: m.Known, Deciding: m.Deciding})
 	a.serving(m.Since)
 	if a.state.dirty && a.serves && !a.blind && !a.over {
-		if err := a.write(a.open()); err != nil {
+		if err := a.write(record{state: a.state, Serving: a.since}); err != nil {
 			a.cfg.Log.Warn("what you have approved, allowed or forgotten can't be kept", "err", err)
 		}
 	}

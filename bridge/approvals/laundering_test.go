@@ -231,7 +231,8 @@ func TestLaundering(t *testing.T) {
 			a := w.serve()
 			w.end(a)
 			tt.code(w)
-			w.must(os.Rename(w.home, w.home+"2")) // so that all on the way has changed since, as when the user works there
+			// so that all on the way has changed since, as when the user works there
+			w.must(os.Rename(w.home, w.home+"2"))
 			w.must(os.Rename(w.home+"2", w.home))
 			for _, dir := range []string{"~/proj", "~/.codex", "~/.gemini", "~/.claude", "~/.cursor", "p/examples"} {
 				_ = os.Chmod(w.path(dir), 0o700)
@@ -252,8 +253,9 @@ func (w *world) forge() {
 	for _, s := range w.scan().Servers {
 		known[s.ID()] = "2099-01-01"
 	}
-	text, err := json.Marshal(record{state: state{Known: known, Grants: []policy.Grant{{Server: "evil", Tool: "x"}},
-		Policies: map[string]string{"policy.toml": sumOf(nil)}}})
+	text, err := json.Marshal(
+		record{state: state{Known: known, Grants: []policy.Grant{{Server: "evil", Tool: "x"}},
+			Policies: map[string]string{"policy.toml": sumOf(nil)}}})
 	w.must(err)
 	w.must(os.WriteFile(w.cfg.Record, text, 0o600))
 }

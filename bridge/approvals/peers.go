@@ -160,7 +160,8 @@ func (p *peers) socket() string {
 // there, its record isn't believed: only a bridge that has written the record may remove it.
 func IsDoor(dir string) bool {
 	entries, _ := os.ReadDir(dir)
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), socketPrefix) })
+	return slices.ContainsFunc(entries,
+		func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), socketPrefix) })
 }
 
 // send tells all other bridges something, and returns their answers.

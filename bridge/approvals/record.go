@@ -68,19 +68,17 @@ func load(path string) (r record, err error) {
 	return r, nil
 }
 
-// open returns the record while code is run. The caller has a.mu, as for those that follow.
-func (a *Approvals) open() record { return record{state: a.state, Serving: a.since} }
-
-// killed returns the record for a Keeper.
-func (a *Approvals) killed() []byte {
-	text, err := json.Marshal(record{state: a.state.bounded(), Serving: a.since, Killed: true})
+// killed returns the record for a Keeper, of one while code is run.
+func (r record) killed() []byte {
+	r.state, r.Killed = r.state.bounded(), true
+	text, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // texts and times always encode
 	}
 	return text
 }
 
-// write replaces the record as a whole.
+// write replaces the record as a whole. The caller has a.mu.
 func (a *Approvals) write(r record) error {
 	r.Known, r.Deciding = newest(a.state.Known), newest(a.state.Deciding)
 	if err := r.save(a.cfg.Record); err != nil {

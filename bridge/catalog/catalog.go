@@ -83,7 +83,8 @@ func (c *Catalog) WithPolicy(p *policy.Policy) *Catalog {
 	cfg.Policy = cmp.Or(p, new(policy.Policy))
 	return &Catalog{
 		cfg: cfg, servers: c.servers, byName: c.byName, byAlias: c.byAlias, definitions: c.definitions,
-		identities: c.identities, problems: c.problems, tools: newToolCache(), seen: c.seen, theirs: map[string]*Catalog{},
+		identities: c.identities, problems: c.problems, tools: newToolCache(), seen: c.seen,
+		theirs: map[string]*Catalog{},
 	}
 }
 

@@ -37,7 +37,7 @@ func (c *Catalog) Instructions() string {
 	}
 	return instructions + fmt.Sprintf(`Servers, in quotes what they say of themselves: %s. `+
 		`In code each is mcp_<alias> (its name in lower case, "_" for other characters): mcp_x.tool(key=value). `+
-		`mcp_x.resources and mcp_x.prompts have what a server offers besides tools.`, c.withPurposes())
+		`mcp_x.resources and mcp_x.prompts have what a server offers besides tools.`, withPurposes(c))
 }
 
 // cost estimates what text takes of a context, in quarters of a token.
@@ -57,7 +57,7 @@ func cost(s string) (n int) {
 
 // withPurposes returns the servers' names, each with its purpose in brackets as far as there is
 // room. Where there is no room for all names, purposes are left out.
-func (c *Catalog) withPurposes() string {
+func withPurposes(c *Catalog) string {
 	names := someNames(open(c.servers), maxInstructionNames)
 	room := maxServersCost - cost(names)
 	all := Names(open(c.servers))
@@ -68,7 +68,7 @@ func (c *Catalog) withPurposes() string {
 		if room <= 0 {
 			break
 		}
-		words := c.purpose(s)
+		words := purpose(c, s)
 		if words == "" {
 			continue
 		}
@@ -82,7 +82,7 @@ func (c *Catalog) withPurposes() string {
 
 // purpose returns what a server is for, in a few words: as the user's own configuration says, else,
 // in quotes, as a project's file says, or as the server said itself when it last ran.
-func (c *Catalog) purpose(s Server) string {
+func purpose(c *Catalog, s Server) string {
 	d := c.definitions[s.Name]
 	if words := purposeWords(s.Description, s.Name); words != "" && !d.OfProject {
 		return words

@@ -131,7 +131,7 @@ func offset(cursor string, hits []hit) (int, error) {
 	return from, nil
 }
 
-// next returns the cursor of the page behind this one; empty where there is none.
+// next returns the cursor of the page behind this one; empty where there isn't one.
 func (p *page) next() string {
 	if to := p.from + len(p.shown); to < len(p.hits) {
 		return strconv.Itoa(to)

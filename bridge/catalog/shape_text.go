@@ -50,7 +50,8 @@ func areFields(fields []shapeField) bool {
 	return texts && named
 }
 
-// kinds returns which kinds of values were seen, where all numbers are one kind and null is none.
+// kinds returns which kinds of values were seen, where all numbers are one kind and null is no
+// kind.
 func (s *shape) kinds() int {
 	kinds := s.Scalars &^ isNull
 	if kinds&isFloat != 0 {

@@ -73,7 +73,8 @@ const nothingKept = "nothing is kept between calls"
 var kept = map[Kept]struct{ text, sandbox string }{
 	KeptNothing:   {text: nothingKept},
 	KeptInSandbox: {"nothing is kept without sandbox", `"new" or an id from a result: keeps variables`},
-	KeptAlways:    {"variables are kept between calls", `"new" or an id from a result: another than the usual one`},
+	KeptAlways: {"variables are kept between calls",
+		`"new" or an id from a result: another than the usual one`},
 }
 
 // RunTool returns run_python as it is listed.

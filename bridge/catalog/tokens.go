@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -34,6 +35,15 @@ func DefinitionTokens(server string, tools []upstream.Tool) (n int) {
 		}
 	}
 	return n
+}
+
+// AnnouncedTokens estimates how many tokens the names of a server's tools take, a line each.
+func AnnouncedTokens(server string, tools []upstream.Tool) int {
+	var names strings.Builder
+	for _, t := range tools {
+		names.WriteString("mcp__" + server + "__" + t.Name + "\n")
+	}
+	return Tokens(names.String()) + 5*len(tools)/3 // "mcp" is two, and names have rarer words
 }
 
 // piece matches what such vocabularies cut a text into before they look for tokens: words, which

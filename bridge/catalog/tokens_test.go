@@ -27,7 +27,7 @@ func TestDefinitionTokens(t *testing.T) {
 	if err != nil || len(files) != 13 {
 		t.Fatalf("%d recorded servers, %v", len(files), err)
 	}
-	sum, estimated := 0, 0
+	sum, estimated, names, announced := 0, 0, 0, 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -52,6 +52,10 @@ func TestDefinitionTokens(t *testing.T) {
 			is += len(enc.EncodeOrdinary(`{"name":"mcp__` + name + "__" + tool.Name + `","description":` + plain +
 				`,"inputSchema":` + schema.String() + "}"))
 		}
+		for _, tool := range list.Tools {
+			names += len(enc.EncodeOrdinary("mcp__" + name + "__" + tool.Name + "\n"))
+		}
+		announced += AnnouncedTokens(name, list.Tools)
 		got := DefinitionTokens(name, list.Tools)
 		sum, estimated = sum+is, estimated+got
 		off := 100 * (float64(got)/float64(is) - 1)
@@ -61,4 +65,8 @@ func TestDefinitionTokens(t *testing.T) {
 		}
 	}
 	t.Logf("all: %d tokens, estimated %d", sum, estimated)
+	t.Logf("their names: %d tokens, estimated %d", names, announced)
+	if off := 100 * (float64(announced)/float64(names) - 1); math.Abs(off) > 5 {
+		t.Errorf("the names: %d tokens, estimated %d", names, announced)
+	}
 }

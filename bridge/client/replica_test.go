@@ -9,7 +9,8 @@ import (
 // valid name, whatever the id.
 func TestReplica(t *testing.T) {
 	for name, want := range map[Replica]bool{
-		"": false, "a": true, "bridge-0": true, "bridge-7d9c5f6b8d-x2x4z": true, "-a": false, "a-": false, "A": false,
+		"": false, "a": true, "bridge-0": true, "bridge-7d9c5f6b8d-x2x4z": true, "-a": false, "a-": false,
+		"A":   false,
 		"a.b": false, "a b": false, Replica(strings.Repeat("a", 63)): true, Replica(strings.Repeat("a", 64)): false,
 		"a\r\nx": false,
 	} {

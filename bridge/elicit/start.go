@@ -111,7 +111,7 @@ func (s *Starts) Allow(ctx context.Context, server discovery.Server, ask Ask) er
 
 // Definition returns the definition of a server as it is shown to the user who decides about it,
 // with the characters escaped that a screen doesn't show.
-func Definition(s discovery.Server) string { return text.Escape(s.Told()) }
+func Definition(s discovery.Server) string { return text.Escape(s.Describe()) }
 
 // HowToApprove returns what the user types to approve a server. here is how the text names the
 // working directory.

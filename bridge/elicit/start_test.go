@@ -89,7 +89,9 @@ func TestQuestionOfANewServer(t *testing.T) {
 			if len(u.saw) != tt.questions || (a.yes > 0) != tt.yes {
 				t.Errorf("%d questions, %d times yes", len(u.saw), a.yes)
 			}
-			const want = `The Python code of this run wants to use the server "github". It is new since the bridge started, or has changed, and may have been written by code. It would be started as you, outside the sandbox.
+			const want = `The Python code of this run wants to use the server "github". It is new since the bridge ` +
+				`started, or has changed, and may have been written by code. It would be started as you, outside the ` +
+				`sandbox.
 File: /home/u/.cursor/mcp.json (Cursor, user)
 Program: "sh"
 Argument 1: "-c"
@@ -141,8 +143,8 @@ func TestNoFurtherQuestions(t *testing.T) {
 				t.Errorf("%d questions, want %d", len(u.saw), tt.questions)
 			}
 			why := denied(t, s.Allow(t.Context(), tt.of(7), u.ask))
-			if silent := strings.Contains(why,
-				"has not said yes to 2 others of its name or file, and is not asked about more"); silent != (tt.questions == maxNoes) {
+			const refusal = "has not said yes to 2 others of its name or file, and is not asked about more"
+			if silent := strings.Contains(why, refusal); silent != (tt.questions == maxNoes) {
 				t.Errorf("got %q", why)
 			}
 			if _, err := a.Approve(discovery.Server{}); err != nil {

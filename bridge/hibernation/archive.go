@@ -47,8 +47,8 @@ func Unpack(archive io.Reader, give func([]byte) error) error {
 		case entries >= maxEntries, h.Size < 0, total > maxBytes:
 			return errors.New("it has more than a sandbox holds")
 		}
-		clean := tar.Header{Typeflag: h.Typeflag, Name: name, Mode: h.Mode & 0o777, ModTime: h.ModTime.Truncate(time.Second),
-			Format: tar.FormatGNU}
+		clean := tar.Header{Typeflag: h.Typeflag, Name: name, Mode: h.Mode & 0o777,
+			ModTime: h.ModTime.Truncate(time.Second), Format: tar.FormatGNU}
 		switch h.Typeflag {
 		case tar.TypeReg:
 			if err := b.file(clean, r, h.Size); err != nil {

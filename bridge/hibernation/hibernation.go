@@ -40,7 +40,7 @@ const (
 // Config is what a Store is made from. All fields are required.
 type Config struct {
 	Dir string                          // absolute; made if it isn't there
-	Key func(make bool) ([]byte, error) // KeySize bytes, always the same; ErrNoKey if there is none to make
+	Key func(make bool) ([]byte, error) // KeySize bytes, always the same; ErrNoKey if there isn't one to make
 	Log *slog.Logger
 }
 
@@ -123,7 +123,8 @@ const idForm = `[a-z0-9]{1,20}(\.[a-z0-9-]{1,63})?$`
 
 var (
 	validID = regexp.MustCompile(`^` + idForm)
-	ours    = regexp.MustCompile(`^[0-9a-f]{16}-` + idForm) // names of files without suffix: the directory may have others
+	// ours matches the names of files without suffix: the directory may have others
+	ours = regexp.MustCompile(`^[0-9a-f]{16}-` + idForm)
 )
 
 // prefix returns how the names of an owner's files begin.
@@ -248,7 +249,7 @@ func (c *Claim) mark() error {
 }
 
 // head returns the part of one of a sandbox's files that no other has: of a saved one how it
-// begins. It is empty if there is none.
+// begins. It is empty if there isn't one.
 func (s *Store) head(name, suffix string, at int64) []byte {
 	f, err := os.Open(s.path(name) + suffix)
 	if err != nil {

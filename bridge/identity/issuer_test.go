@@ -40,7 +40,7 @@ type fakeIssuer struct {
 
 func (f *fakeIssuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.down.Load() {
-		return nil, errors.New("nobody answers")
+		return nil, errors.New("no answer")
 	}
 	if f.stalled.Load() {
 		<-r.Context().Done()
@@ -105,11 +105,13 @@ func newFake(t *testing.T, keys ...jose.JSONWebKey) (*Issuer, *fakeIssuer) {
 // sign returns a token of claims. A nil claim is left out.
 func sign(t *testing.T, key jose.JSONWebKey, claims map[string]any) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key}, nil)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]any{"iss": issuerURL, "aud": ownURL, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix()}
+	all := map[string]any{"iss": issuerURL, "aud": ownURL, "sub": "alice",
+		"exp": time.Now().Add(time.Hour).Unix()}
 	for name, v := range claims {
 		if all[name] = v; v == nil {
 			delete(all, name)
@@ -189,13 +191,15 @@ func TestForged(t *testing.T) {
 		"none with another": "eyJhbGciOiJub25lIiwia2lkIjoib25lIn0." + parts[1] + "." + parts[2],
 		"hmac":              hmac,
 		"another's key":     other,
-		"another algorithm": sign(t, jose.JSONWebKey{Key: key.Key, KeyID: "one", Algorithm: string(jose.PS256)}, nil),
-		"signature":         parts[0] + "." + parts[1] + "." + string(flipped),
-		"payload":           parts[0] + "." + strings.Split(bobs, ".")[1] + "." + parts[2],
-		"no signature":      parts[0] + "." + parts[1] + ".",
-		"two parts":         parts[0] + "." + parts[1],
-		"nothing":           "..",
-		"JSON":              `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`,
+		"another algorithm": sign(t, jose.JSONWebKey{Key: key.Key, KeyID: "one", Algorithm: string(jose.PS256)},
+			nil),
+		"signature":    parts[0] + "." + parts[1] + "." + string(flipped),
+		"payload":      parts[0] + "." + strings.Split(bobs, ".")[1] + "." + parts[2],
+		"no signature": parts[0] + "." + parts[1] + ".",
+		"two parts":    parts[0] + "." + parts[1],
+		"nothing":      "..",
+		"JSON": `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` +
+			parts[2] + `"}`,
 	} {
 		if who, err := i.Verify(t.Context(), token); err == nil {
 			t.Errorf("%s: it is %q's", name, who)
@@ -296,13 +300,15 @@ func TestStalledIssuer(t *testing.T) {
 func TestMetadataInTurn(t *testing.T) {
 	key := newKey(t, "one", jose.ES256)
 	i, f := newFake(t, key)
+	const below = "https://login.example/.well-known/"
 	f.answers = map[string]string{
-		"https://login.example/.well-known/oauth-authorization-server/tenant": `{"issuer":"https://other.example",` +
+		below + "oauth-authorization-server/tenant": `{"issuer":"https://other.example",` +
 			`"jwks_uri":"https://login.example/keys"}`,
-		"https://login.example/.well-known/openid-configuration/tenant": `{"issuer":"` + issuerURL + `"}`,
+		below + "openid-configuration/tenant": `{"issuer":"` + issuerURL + `"}`,
 	}
 	var unavailable *UnavailableError
-	if who, err := i.Verify(t.Context(), sign(t, key, nil)); !errors.As(err, &unavailable) || f.asked.Load() != 0 {
+	if who, err := i.Verify(t.Context(), sign(t, key, nil)); !errors.As(err, &unavailable) ||
+		f.asked.Load() != 0 {
 		t.Errorf("keys of another issuer's metadata are used: %q, %v", who, err)
 	}
 }
@@ -341,7 +347,8 @@ func TestIssuerSaysNonsense(t *testing.T) {
 		"endless":        {keys: strings.Repeat(" ", maxDocument+1)},
 		"private keys":   {keys: string(private)},
 		"symmetric keys": {keys: `{"keys":[{"kty":"oct","kid":"one","k":"c2VjcmV0"}]}`},
-		"odd keys":       {keys: `{"keys":[1,{"kty":"?"},{"kty":"EC","crv":"P-256","x":"AA","y":"AA","kid":"one"}]}`},
+		"odd keys": {keys: `{"keys":[1,{"kty":"?"},{"kty":"EC","crv":"P-256","x":"AA","y":"AA",` +
+			`"kid":"one"}]}`},
 	} {
 		i, f := newFake(t, key)
 		f.answers = answers
@@ -398,11 +405,13 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/x", nil)); w.Code != http.StatusNotFound {
+	if h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/x",
+		nil)); w.Code != http.StatusNotFound {
 		t.Errorf("another path: %d", w.Code)
 	}
 	w = httptest.NewRecorder()
-	if h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, wellKnown, nil)); w.Code != http.StatusMethodNotAllowed {
+	if h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, wellKnown,
+		nil)); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", w.Code)
 	}
 	w = httptest.NewRecorder()
@@ -418,8 +427,10 @@ func TestMetadata(t *testing.T) {
 
 func TestNewIssuer(t *testing.T) {
 	for _, c := range [][2]string{
-		{"", ownURL}, {"http://login.example", ownURL}, {"https://login.example?x=1", ownURL}, {"login.example", ownURL},
-		{issuerURL, ""}, {issuerURL, "bridge.example"}, {issuerURL, "ftp://bridge.example/mcp"}, {issuerURL, ownURL + "#x"},
+		{"", ownURL}, {"http://login.example", ownURL}, {"https://login.example?x=1", ownURL},
+		{"login.example", ownURL},
+		{issuerURL, ""}, {issuerURL, "bridge.example"}, {issuerURL, "ftp://bridge.example/mcp"},
+		{issuerURL, ownURL + "#x"},
 		{"https://user:hunter2@login.example", ownURL}, {issuerURL, "https://user:hunter2@bridge.example/mcp"},
 	} {
 		_, err := NewIssuer(IssuerConfig{URL: c[0], Audience: c[1]})
@@ -427,7 +438,8 @@ func TestNewIssuer(t *testing.T) {
 			t.Errorf("%q: %v", c, err)
 		}
 	}
-	if _, err := NewIssuer(IssuerConfig{URL: "http://127.0.0.1:9000", Audience: "http://127.0.0.1:7878/mcp"}); err != nil {
+	if _, err := NewIssuer(IssuerConfig{URL: "http://127.0.0.1:9000",
+		Audience: "http://127.0.0.1:7878/mcp"}); err != nil {
 		t.Error(err)
 	}
 }

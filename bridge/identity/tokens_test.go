@@ -76,7 +76,8 @@ func TestTokens(t *testing.T) {
 	if err != nil || bytes.Contains(text, []byte(alice)) {
 		t.Errorf("the file holds %q, %v", text, err)
 	}
-	if info, err := os.Stat(tokens.Path()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(tokens.Path()); err != nil || runtime.GOOS != "windows" &&
+		info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", info.Mode(), err)
 	}
 }
@@ -100,14 +101,16 @@ func TestAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *Refusal
-	if who, err := a.Authenticate(request()); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
+	if who, err := a.Authenticate(request()); !errors.As(err, &refused) ||
+		refused.Status != http.StatusUnauthorized {
 		t.Errorf("once the file is gone: %q, %v", who, err)
 	}
 }
 
 func TestTokenNames(t *testing.T) {
 	tokens := openTokens(t)
-	for _, name := range []string{"", "local", "jwt:alice", "a b", "-a", "a/b", "a\n", "ä", strings.Repeat("a", 65), "*"} {
+	for _, name := range []string{"", "local", "jwt:alice", "a b", "-a", "a/b", "a\n", "ä",
+		strings.Repeat("a", 65), "*"} {
 		if token, err := tokens.Add(name); err == nil {
 			t.Errorf("a token %q was made: %s", name, token)
 		}
@@ -142,7 +145,8 @@ func TestNames(t *testing.T) {
 	if names, ok := tokens.Names(); ok {
 		t.Errorf("of a broken file: %q", names)
 	}
-	for principal, want := range map[string]bool{"carol": true, "local": false, "jwt:carol": false, "http local": false} {
+	for principal, want := range map[string]bool{"carol": true, "local": false, "jwt:carol": false,
+		"http local": false} {
 		if got := tokens.MayName(principal); got != want {
 			t.Errorf("%s: %v", principal, got)
 		}
@@ -304,11 +308,13 @@ func TestRevokeUnwritable(t *testing.T) {
 // TestUnreadableTokens: the next step after an error fits it.
 func TestUnreadableTokens(t *testing.T) {
 	tokens := OpenTokens("/root/tokens", nil)
-	if got := tokens.untrustedFix(&fs.PathError{Op: "lstat", Path: "/root/tokens", Err: fs.ErrPermission}); got !=
+	if got := tokens.untrustedFix(&fs.PathError{Op: "lstat", Path: "/root/tokens",
+		Err: fs.ErrPermission}); got !=
 		"give the user that runs mcp-bridge leave to read /root/tokens and to enter its directories" {
 		t.Error(got)
 	}
-	if got := tokens.untrustedFix(&trust.Error{Path: "/root", Why: "is open", Fix: "close it"}); got != "close it" {
+	if got := tokens.untrustedFix(&trust.Error{Path: "/root", Why: "is open",
+		Fix: "close it"}); got != "close it" {
 		t.Error(got)
 	}
 }
@@ -319,7 +325,8 @@ func TestBrokenTokens(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	for _, text := range []string{
 		"alice", "alice " + sum, "alice sha256:" + sum + "0", "alice md5:" + sum, "local sha256:" + sum,
-		"a:b sha256:" + sum, "alice sha256:" + sum + "\nalice sha256:" + sum, "alice sha256:" + sum + " 2026-11-23 x",
+		"a:b sha256:" + sum, "alice sha256:" + sum + "\nalice sha256:" + sum, "alice sha256:" + sum +
+			" 2026-11-23 x",
 		strings.Repeat("#\n", maxTokenFile),
 	} {
 		if err := os.WriteFile(tokens.Path(), []byte(text), 0o600); err != nil {

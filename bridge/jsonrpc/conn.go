@@ -89,6 +89,9 @@ func NewConn(ctx context.Context, carrier Carrier, opts Options) *Conn {
 	if c.encoded == nil {
 		c.encoded = make(chan struct{}, maxEncoded)
 	}
+	if c.opts.Notified == nil {
+		c.opts.Notified = func(*Message) {}
+	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	return c
 }
@@ -415,7 +418,7 @@ func (c *Conn) route(text []byte, x exchange) (run func()) {
 	case m.Err != nil:
 		return c.broken(&m, isAnswer(text[:min(ends, len(text))]), x)
 	case m.Method == "" && m.ID == nil:
-		c.notified(&m)
+		c.opts.Notified(&m)
 	case m.Method == "" && !c.resolve(&m) && m.Result == nil && m.Error == nil:
 		m.Err = errNoMessage
 		return c.accept(&m, x)
@@ -424,17 +427,11 @@ func (c *Conn) route(text []byte, x exchange) (run func()) {
 		if m.Method == MethodCancelled {
 			c.cancelled(m.Params)
 		}
-		c.notified(&m)
+		c.opts.Notified(&m)
 	default:
 		return c.accept(&m, x)
 	}
 	return nil
-}
-
-func (c *Conn) notified(m *Message) {
-	if c.opts.Notified != nil {
-		c.opts.Notified(m)
-	}
 }
 
 // broken handles a message that can't be read. An answer ends the call that it is for.

@@ -211,7 +211,7 @@ func TestCall(t *testing.T) {
 		{"an error", `{"id":1,"error":{"code":-32050,"message":"boom","data":{"a":1}}}`,
 			`boom (code -32050) {"a":1}`},
 		{"an error that is a text", `{"id":1,"error":"boom"}`, `boom (code -32603) `},
-		{"an error whose code is none", `{"id":1,"error":{"code":"E","data":null}}`,
+		{"an error whose code is no number", `{"id":1,"error":{"code":"E","data":null}}`,
 			`an error without a message (code -32603) `},
 		{"neither", `{"id":1}`, ErrNoResult.Error()},
 		{"in a batch, twice", `[{"id":1,"result":1},{"id":1,"result":2}]`, `1`},
@@ -340,4 +340,39 @@ func TestApart(t *testing.T) {
 	<-first
 	c.Deliver(t.Context(), []byte(`{"id":1,"method":"second"}`), nil)
 	<-<-over
+}
+
+// TestApartCancel: a cancel ends no request of the peers that share a connection, whose ids may be
+// equal: each ends its own by the context that it has delivered it with.
+func TestApartCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewConn(t.Context(), nil, Options{MaxRequests: 8, Apart: true, Accept: func(*Request) Handler {
+			return func(ctx context.Context) (any, error) {
+				<-ctx.Done()
+				return nil, ErrNoAnswer
+			}
+		}})
+		defer c.Close(ErrPeerGone)
+		ctx, cancel := context.WithCancel(t.Context())
+		call := []byte(`{"id":1,"method":"m"}`)
+		first, second := c.Deliver(ctx, call, nil), c.Deliver(t.Context(), call, nil)
+		for _, id := range []string{"1", `"1"`, "0", "null"} {
+			<-c.Deliver(t.Context(), []byte(`{"method":"notifications/cancelled","params":{"requestId":`+id+`}}`), nil)
+		}
+		over := func(call <-chan struct{}) bool {
+			synctest.Wait()
+			select {
+			case <-call:
+				return true
+			default:
+				return false
+			}
+		}
+		if over(first) || over(second) {
+			t.Errorf("cancelled by another: %v, %v", over(first), over(second))
+		}
+		if cancel(); !over(first) || over(second) {
+			t.Errorf("cancelled by its own: %v, the other one %v", over(first), over(second))
+		}
+	})
 }

@@ -80,7 +80,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-// misspelt is the value of a member whose name is one of ours but for its case.
+// misspelt is the value of a member whose name is one of ours except for its case.
 type misspelt struct{}
 
 // UnmarshalJSON returns an error.

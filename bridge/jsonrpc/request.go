@@ -70,6 +70,9 @@ func (t Turn) Pass() {
 // request is over without one. It is called by the handler, on its own goroutine.
 func (r *Request) Afterwards(do func()) { r.after = append(r.after, do) }
 
+// Carrier returns what carries the answer.
+func (r *Request) Carrier() Carrier { return r.out }
+
 // Notify sends a notification that belongs to the request.
 func (r *Request) Notify(ctx context.Context, method string, params any) error {
 	return notify(ctx, r.out, method, params)
@@ -209,7 +212,7 @@ func (c *Conn) cancelled(params json.RawMessage) {
 
 func (c *Conn) handle(ctx context.Context, r *Request, handle Handler) {
 	defer r.cancel(nil)
-	result, err := c.recovered(ctx, r, handle)
+	result, err := r.recovered(ctx, handle)
 	c.leave(r)
 	var encode func() *Message // nil for no answer
 	if !errors.Is(err, ErrNoAnswer) && !errors.Is(context.Cause(ctx), ErrCancelled) {
@@ -229,10 +232,10 @@ func (c *Conn) handle(ctx context.Context, r *Request, handle Handler) {
 }
 
 // recovered makes a panic of a handler the answer to its own request, and to no other.
-func (c *Conn) recovered(ctx context.Context, r *Request, handle Handler) (result any, err error) {
+func (r *Request) recovered(ctx context.Context, handle Handler) (result any, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			result, err = nil, c.opts.Panicked(r, value, debug.Stack())
+			result, err = nil, r.conn.opts.Panicked(r, value, debug.Stack())
 		}
 	}()
 	return handle(ctx)

@@ -34,19 +34,23 @@ func mendable(t testing.TB) map[string]struct{ data, want []byte } {
 	head, body, end := p[:33], p[33:len(p)-pngAround], p[len(p)-pngAround:]
 	// As the image of the npm server everything: a colour profile whose checksum alone is wrong, with
 	// good chunks around it.
-	everything := slices.Concat(head, spoiledChunk("iCCP", 2736), chunk("eXIf", 120), chunk("pHYs", 9), body, end)
+	everything := slices.Concat(head, spoiledChunk("iCCP", 2736), chunk("eXIf", 120), chunk("pHYs", 9), body,
+		end)
 	long := spoiledChunk("tEXt", 5)
 	copy(long, "\xff\xff\xff\xff")
 	return map[string]struct{ data, want []byte }{
-		"whole":                  {p, nil},
-		"a colour profile":       {everything, slices.Concat(head, chunk("eXIf", 120), chunk("pHYs", 9), body, end)},
-		"two":                    {slices.Concat(head, spoiledChunk("tEXt", 0), body, spoiledChunk("tIME", 7), end), p},
-		"transparency":           {slices.Concat(head, spoiledChunk("tRNS", 2), body, end), nil},
-		"a frame":                {slices.Concat(head, body, spoiledChunk("fdAT", 9), end), nil},
-		"a critical one":         {slices.Concat(head, spoiledChunk("PLTE", 3), body, end), nil},
-		"behind the end":         {slices.Concat(p, spoiledChunk("tEXt", 5)), nil},
-		"one longer than all":    {slices.Concat(head, spoiledChunk("tEXt", 5), long, body, end), nil},
-		"no letters":             {slices.Concat(head, spoiledChunk("tEXt", 5), spoiledChunk("t\x00Xt", 5), body, end), nil},
+		"whole": {p, nil},
+		"a colour profile": {everything, slices.Concat(head, chunk("eXIf", 120), chunk("pHYs", 9), body,
+			end)},
+		"two": {slices.Concat(head, spoiledChunk("tEXt", 0), body, spoiledChunk("tIME", 7), end),
+			p},
+		"transparency":        {slices.Concat(head, spoiledChunk("tRNS", 2), body, end), nil},
+		"a frame":             {slices.Concat(head, body, spoiledChunk("fdAT", 9), end), nil},
+		"a critical one":      {slices.Concat(head, spoiledChunk("PLTE", 3), body, end), nil},
+		"behind the end":      {slices.Concat(p, spoiledChunk("tEXt", 5)), nil},
+		"one longer than all": {slices.Concat(head, spoiledChunk("tEXt", 5), long, body, end), nil},
+		"no letters": {slices.Concat(head, spoiledChunk("tEXt", 5), spoiledChunk("t\x00Xt", 5), body,
+			end), nil},
 		"no end":                 {slices.Concat(head, spoiledChunk("tEXt", 5), body), nil},
 		"nothing":                {nil, nil},
 		"the signature":          {[]byte(pngSignature), nil},
@@ -79,7 +83,8 @@ func TestMendedImageIsShown(t *testing.T) {
 	if _, err := png.Decode(bytes.NewReader(data)); err == nil {
 		t.Fatal("there is nothing to mend")
 	}
-	contents, notices := present("1", []sandbox.Artifact{{Name: "tiny.png", Mime: "image/png", Data: data}}, true)
+	contents, notices := present("1", []sandbox.Artifact{{Name: "tiny.png", Mime: "image/png", Data: data}},
+		true)
 	if len(contents) != 1 || len(notices) > 0 {
 		t.Fatalf("got %v, %v", contents, notices)
 	}

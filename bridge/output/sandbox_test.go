@@ -15,10 +15,13 @@ func TestLineOfWoken(t *testing.T) {
 	}{
 		{sandbox.KeptState{State: sandbox.StateKept}, "", "sandbox k7f2: files are back, variables are not"},
 		{sandbox.KeptState{State: sandbox.StateKept, NoWayBack: "polars"}, "not saved: a.sock (no file)",
-			"sandbox k7f2: files are back, variables are not; not saved: a.sock (no file); no way back from here: polars"},
-		{sandbox.KeptState{State: sandbox.StateBefore}, "", "sandbox k7f2: variables as before this call; files as the code " +
-			"left them; threads and processes of earlier calls are gone; files are back, variables are not"},
-		{sandbox.KeptState{State: sandbox.StateLost, Reason: "memory"}, "", `sandbox k7f2 has ended: memory; start again with "new"`},
+			"sandbox k7f2: files are back, variables are not; not saved: a.sock (no file); no way back from " +
+				"here: polars"},
+		{sandbox.KeptState{State: sandbox.StateBefore}, "", "sandbox k7f2: variables as before this call; files " +
+			"as the code left them; threads and processes of earlier calls are gone; files are back, variables " +
+			"are not"},
+		{sandbox.KeptState{State: sandbox.StateLost, Reason: "memory"}, "",
+			`sandbox k7f2 has ended: memory; start again with "new"`},
 	} {
 		s := Sandbox{ID: "k7f2", KeptState: tt.s, Woken: true, Missing: tt.gone}
 		if got := s.line(); got != tt.want {

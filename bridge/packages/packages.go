@@ -26,13 +26,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-const (
-	// fresh is how long an answer about the configured environment is used without asking again.
-	fresh = time.Minute
+// fresh is how long an answer about the configured environment is used without asking again.
+const fresh = time.Minute
 
-	// buildTimeout bounds how long one call waits for an environment to be built.
-	buildTimeout = 15 * time.Minute
-)
+// maxTold is how long a name is that a model is told: then it takes 8 tokens at the most.
+const maxTold = 6
 
 // Base is the name of having no environment.
 const Base = environments.Base
@@ -48,6 +46,8 @@ type Source interface {
 	// Locked returns the packages in the lock of an environment.
 	Locked(name string) ([]wheels.Distribution, error)
 	Forget()
+	// Follow replaces where packages come from, and how old a release must be.
+	Follow(index string, minAge time.Duration)
 	Used(name string)
 	// Expected reports whether the engine had the environment when it was last used on this machine,
 	// without asking it.
@@ -69,21 +69,30 @@ type Config struct {
 
 // Chooser chooses environments. It is safe for concurrent use. A nil *Chooser chooses none.
 type Chooser struct {
-	cfg Config
+	cfg    Config
+	ctx    context.Context // of builds: it ends with Close
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup // the builds
 
-	mu    sync.Mutex
-	usual *sandbox.Environment // of code that asks for nothing
-	asked time.Time            // when that was looked up; zero for never
+	mu     sync.Mutex
+	usual  *sandbox.Environment // of code that asks for nothing
+	asked  time.Time            // when that was looked up; zero for never
+	builds map[string]*underway // by name; maxBuilds at most
 }
 
-// New returns a Chooser. It asks nothing yet.
-func New(cfg Config) *Chooser { return &Chooser{cfg: cfg} }
+// New returns a Chooser. It asks nothing yet. Close ends what it builds.
+func New(cfg Config) *Chooser {
+	c := &Chooser{cfg: cfg, builds: map[string]*underway{}}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	return c
+}
 
 // SetPolicy replaces Config.Policy.
 func (c *Chooser) SetPolicy(p policy.Packages) {
 	if c == nil {
 		return
 	}
+	c.cfg.Source.Follow(p.Index, p.MinAge)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cfg.Policy = p
@@ -162,8 +171,10 @@ func (c *Chooser) About() string {
 		return "stdlib, PEP 723 packages"
 	case name == environments.Data:
 		return "numpy, pandas, matplotlib and more"
+	case len(name) > maxTold:
+		return "other packages"
 	}
-	return "the packages of " + name
+	return "packages of " + name
 }
 
 // fallback returns the environment of code that asks for none.
@@ -320,7 +331,8 @@ func (c *Chooser) add(ctx context.Context, b *wheels.Block, slow func(), p runti
 }
 
 // lock makes the settings and the lock of an environment.
-func (c *Chooser) lock(ctx context.Context, name string, wanted []string, slow func(), p runtime.Progress) error {
+func (c *Chooser) lock(ctx context.Context, name string, wanted []string, slow func(),
+	p runtime.Progress) error {
 	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
 	defer cancel()
 	slow()
@@ -329,23 +341,6 @@ func (c *Chooser) lock(ctx context.Context, name string, wanted []string, slow f
 	}
 	p("choosing versions of " + strings.Join(wanted, ", "))
 	return c.cfg.Source.Add(ctx, name, wanted)
-}
-
-func (c *Chooser) build(ctx context.Context, name string, slow func(),
-	p runtime.Progress) (environments.Environment, error) {
-	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
-	defer cancel()
-	slow()
-	if err := c.cfg.Ready(ctx, p); err != nil {
-		return environments.Environment{}, err
-	}
-	env, err := c.cfg.Source.Build(ctx, name, func(s environments.Step) {
-		p(fmt.Sprintf("building the environment %s (%d%%): %s", name, s.Percent, s.Text))
-	})
-	if err == nil {
-		c.Forget() // it may be the one of code that asks for none
-	}
-	return env, err
 }
 
 // refusal says that the policy doesn't let an environment be built for code.

@@ -3,6 +3,7 @@ package packages
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,8 @@ type source struct {
 	did   []string
 	fails error
 	older bool // what is built has numpy 2.4
+
+	building func(context.Context) error // blocks a build; nil for not at all
 }
 
 var python = wheels.Interpreter{Version: "3.13.1", Machine: "x86_64", Glibc: "2.36"}
@@ -111,11 +114,16 @@ func (s *source) ByName(_ context.Context, name string) (environments.Environmen
 	return environments.Environment{}, &environments.NotBuiltError{Name: name}
 }
 
-func (s *source) Build(_ context.Context, name string,
+func (s *source) Build(ctx context.Context, name string,
 	p environments.Progress) (environments.Environment, error) {
+	p(environments.Step{Text: "fetching packages", Percent: 20})
+	if s.building != nil {
+		if err := s.building(ctx); err != nil {
+			return environments.Environment{}, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p(environments.Step{Text: "fetching packages", Percent: 20})
 	env := s.known[name]
 	if s.older {
 		env = with(name, "numpy 2.4")
@@ -143,6 +151,12 @@ func (s *source) Locked(name string) ([]wheels.Distribution, error) {
 	return s.known[name].Distributions, nil
 }
 
+func (s *source) Follow(index string, minAge time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.note(fmt.Sprintf("follow %s %v", index, minAge)) // it fails elsewhere
+}
+
 func (s *source) Forget()              {}
 func (s *source) Used(name string)     { s.did = append(s.did, "used "+name) }
 func (s *source) Expected(string) bool { return false }
@@ -154,8 +168,14 @@ func chooser(t *testing.T, s *source, usual, rules string) *Chooser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Source: s, Default: usual, Policy: p.Packages(),
-		Ready: func(context.Context, runtime.Progress) error { return s.note("ready") }})
+	c := New(Config{Source: s, Default: usual, Policy: p.Packages(),
+		Ready: func(context.Context, runtime.Progress) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.note("ready")
+		}})
+	t.Cleanup(c.Close)
+	return c
 }
 
 // asking returns code with a block.

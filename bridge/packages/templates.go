@@ -73,7 +73,7 @@ func templateOf(e environments.Environment) Template {
 // It never changes one that is there. The error is an args.Error where the caller can do something.
 func (c *Chooser) Create(ctx context.Context, name string, wanted []string, slow func(),
 	p runtime.Progress) (Template, error) {
-	if c == nil || !c.cfg.Policy.OnDemand {
+	if c == nil || !c.policy().OnDemand {
 		return Template{}, args.Errorf("the user hasn't allowed that templates are made for you. The user can: "+
 			"mcp-bridge env add %.60s PACKAGE…, or on_demand = true in [packages] of the policy's file", name)
 	}
@@ -85,14 +85,15 @@ func (c *Chooser) Create(ctx context.Context, name string, wanted []string, slow
 	for _, text := range wanted {
 		r, err := wheels.ParseRequirement(text)
 		if err == nil {
-			err = c.cfg.Policy.Allows(r.Name, "")
+			err = c.policy().Allows(r.Name, "")
 		}
 		if err != nil {
 			return Template{}, args.Errorf("%v", err)
 		}
 		b.Dependencies = append(b.Dependencies, r)
 	}
-	_, err := c.ask(ctx, slow, p, func() (environments.Environment, error) { return c.cfg.Source.ByName(ctx, name) })
+	_, err := c.ask(ctx, slow, p,
+		func() (environments.Environment, error) { return c.cfg.Source.ByName(ctx, name) })
 	switch {
 	case err == nil, errors.As(err, new(*environments.NotBuiltError)):
 		return Template{}, args.Errorf("there is a template %q already; choose another name", name)

@@ -3,6 +3,8 @@ package packages
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 )
 
 // TestNamed: a sandbox has the environment that is named, and none is built for it but data.
@@ -14,11 +16,13 @@ func TestNamed(t *testing.T) {
 		{name: "small", want: "small", did: "by name small"},
 		{name: "data", want: "data", did: "by name data, ready, build data"},
 		{name: "text", err: "the environment text is not built", did: "by name text"},
-		{name: "other", err: `there is no template "other"; sandbox_template_list lists them`, did: "by name other"},
+		{name: "other", err: `there is no template "other"; sandbox_template_list lists them`,
+			did: "by name other"},
 	} {
 		t.Run(tc.name+tc.usual, func(t *testing.T) {
 			s := newSource(with("small", "pandas 3.1"))
-			env, err := chooser(t, s, tc.usual, "on_demand = true").Named(t.Context(), tc.name, func() {}, func(string) {})
+			env, err := chooser(t, s, tc.usual, "on_demand = true").Named(t.Context(), tc.name, func() {},
+				func(string) {})
 			got := ""
 			if env != nil {
 				got = env.Name
@@ -44,14 +48,16 @@ func TestCreate(t *testing.T) {
 	for _, tc := range []struct{ name, rules, template, wanted, err, did string }{
 		{"made", "on_demand = true", "web", "flask>=2", "", "by name web, ready, add flask>=2, ready, build web"},
 		{"not on demand", "", "web", "flask", "the user hasn't allowed that templates are made for you", ""},
-		{"denied", "on_demand = true\ndeny = [\"flask\"]", "web", "flask", "packages.deny in policy.toml has the package flask",
-			""},
+		{"denied", "on_demand = true\ndeny = [\"flask\"]", "web", "flask", "packages.deny in policy.toml has the " +
+			"package flask", ""},
 		{"not allowed", "on_demand = true\nallow = [\"numpy\"]", "web", "flask",
 			"packages.allow in policy.toml doesn't have the package flask", ""},
 		{"what it needs is denied", "on_demand = true\ndeny = [\"six\"]", "web", "flask",
 			"packages.deny in policy.toml has the package six", "by name web, ready, add flask"},
-		{"there already", "on_demand = true", "small", "flask", `there is a template "small" already`, "by name small"},
-		{"there, not built", "on_demand = true", "text", "flask", `there is a template "text" already`, "by name text"},
+		{"there already", "on_demand = true", "small", "flask", `there is a template "small" already`,
+			"by name small"},
+		{"there, not built", "on_demand = true", "text", "flask", `there is a template "text" already`,
+			"by name text"},
 		{"base", "on_demand = true", "base", "flask", `no template can have the name "base"`, ""},
 		{"data", "on_demand = true", "data", "flask", `no template can have the name "data"`, ""},
 		{"a path", "on_demand = true", "../x", "flask", `no template can have the name "../x"`, ""},
@@ -71,6 +77,26 @@ func TestCreate(t *testing.T) {
 				t.Errorf("did %s, want %s", did, tc.did)
 			}
 		})
+	}
+	c := chooser(t, newSource(), "", "")
+	changed := make(chan struct{})
+	go func() { // the race detector looks
+		defer close(changed)
+		c.SetPolicy(policy.Packages{})
+	}()
+	if _, err := c.Create(t.Context(), "web", []string{"flask"}, func() {}, func(string) {}); err == nil {
+		t.Error("made while the policy changes from one that doesn't allow it to another")
+	}
+	<-changed
+	p, err := policy.Parse("policy.toml",
+		[]byte("[packages]\nindex = \"https://x.example/simple\"\nmin_age = \"3d\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSource()
+	chooser(t, s, "", "").SetPolicy(p.Packages())
+	if did := strings.Join(s.did, ", "); did != "follow https://x.example/simple 72h0m0s" {
+		t.Errorf("the source was told %q of a changed policy", did)
 	}
 	if _, err := (*Chooser)(nil).Create(t.Context(), "x", nil, nil, nil); err == nil {
 		t.Error("one is made without environments")

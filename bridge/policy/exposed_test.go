@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestExposedFile: a policy that others than the user and root could have written is none.
+// TestExposedFile: a policy that others than the user and root could have written isn't followed.
 func TestExposedFile(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -33,62 +33,84 @@ func (h half) match(name string) bool {
 	return h.wild.MatchString(name)
 }
 
-// parseGlob reads a pattern: * stands for any characters, ? for one, \ takes the next one as it is.
-// The first dot parts the server from the tool; dots of a server's name are written \. or within
-// double quotes, as in "my.server".*
-func parseGlob(text string) (glob, error) {
-	g := glob{text: text}
-	switch {
-	case len(text) > maxPattern:
-		return g, fmt.Errorf("the pattern is %d bytes long; at most %d are allowed", len(text), maxPattern)
-	case !utf8.ValidString(text):
-		return g, errors.New("the pattern is not UTF-8")
-	}
-	var names, exprs [2]strings.Builder
-	var wild [2]bool
-	var quoted, escaped bool
-	i := 0 // which half is read
-	for _, c := range text {
-		expr := regexp.QuoteMeta(string(c))
+// readHalf reads a pattern of one name: * stands for any characters, ? for one, \ takes the next
+// one as it is. A server's ends at the first dot, and what is behind that is rest; dots of its name
+// are written \. or within double quotes.
+func readHalf(text string, server bool) (h half, rest string, dotted bool, err error) {
+	var name, expr strings.Builder
+	var quoted, escaped, wild bool
+	for i, c := range text {
+		this := regexp.QuoteMeta(string(c))
 		switch {
 		case escaped:
 			escaped = false
 		case c == '\\':
 			escaped = true
 			continue
-		case i == 0 && c == '"':
+		case server && c == '"':
 			quoted = !quoted
 			continue
 		case quoted:
-		case i == 0 && c == '.':
-			i = 1
-			continue
+		case server && c == '.':
+			rest, dotted = text[i+1:], true
 		case c == '*':
-			expr, wild[i] = ".*", true
+			this, wild = ".*", true
 		case c == '?':
-			expr, wild[i] = ".", true
+			this, wild = ".", true
 		}
-		names[i].WriteRune(c)
-		exprs[i].WriteString(expr)
+		if dotted {
+			break
+		}
+		name.WriteRune(c)
+		expr.WriteString(this)
 	}
 	switch {
 	case escaped:
-		return g, fmt.Errorf("pattern %q ends with a backslash that stands before nothing", text)
+		return h, "", false, errors.New("ends with a backslash that stands before nothing")
 	case quoted:
-		return g, fmt.Errorf("pattern %q has a quote that is not closed", text)
-	case i == 0:
+		return h, "", false, errors.New("has a quote that is not closed")
+	}
+	h.name = name.String()
+	if wild {
+		h.wild = regexp.MustCompile(`(?s)^` + expr.String() + `$`)
+	}
+	return h, rest, dotted, nil
+}
+
+// checkPattern returns why a text can't be a pattern, or nil.
+func checkPattern(text string) error {
+	switch {
+	case len(text) > maxPattern:
+		return fmt.Errorf("the pattern is %d bytes long; at most %d are allowed", len(text), maxPattern)
+	case !utf8.ValidString(text):
+		return errors.New("the pattern is not UTF-8")
+	}
+	return nil
+}
+
+// parseGlob reads a pattern. The first dot parts the server from the tool, as in "my.server".*
+func parseGlob(text string) (glob, error) {
+	g := glob{text: text}
+	if err := checkPattern(text); err != nil {
+		return g, err
+	}
+	server, rest, dotted, err := readHalf(text, true)
+	if err == nil && !dotted {
 		return g, fmt.Errorf("pattern %q has no dot: say SERVER.TOOL, such as %q for all tools of a server", text,
 			strings.Trim(text, `"`)+".*")
-	case exprs[0].Len() == 0 || exprs[1].Len() == 0:
+	}
+	var tool half
+	if err == nil {
+		tool, _, _, err = readHalf(rest, false)
+	}
+	switch {
+	case err != nil:
+		return g, fmt.Errorf("pattern %q %w", text, err)
+	case server.name == "" || tool.name == "":
 		return g, fmt.Errorf("pattern %q has nothing before or after its dot: say SERVER.TOOL, with * for any",
 			text)
 	}
-	for i, h := range []*half{&g.server, &g.tool} {
-		h.name = names[i].String()
-		if wild[i] {
-			h.wild = regexp.MustCompile(`(?s)^` + exprs[i].String() + `$`)
-		}
-	}
+	g.server, g.tool = server, tool
 	return g, nil
 }
 

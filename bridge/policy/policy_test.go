@@ -169,7 +169,8 @@ func TestBadFiles(t *testing.T) {
 		{"twice", "default = \"ask\"\ndefault = \"deny\"", "policy.toml"},
 		{"unknown key", "defalut = \"ask\"", "line 1, key defalut: there is no such key; did you mean default?"},
 		{"unknown key of a rule", "\n[[rule]]\ntools = [\"a.b\"]\nverdit = \"deny\"",
-			"line 4, key rule.verdit: there is no such key; did you mean verdict? (who, tools, except, verdict, reason)"},
+			"line 4, key rule.verdit: there is no such key; did you mean verdict? (who, tools, except, verdict, " +
+				"reason)"},
 		{"unknown table", "[rules]\nx = 1", "line 1, key rules: there is no such key; did you mean rule?"},
 		{"unknown hint", "[hints]\nreadonly = \"allow\"",
 			"line 2, key hints.readonly: there is no such key; did you mean read_only?"},
@@ -210,7 +211,8 @@ func TestBadFiles(t *testing.T) {
 		{"no tool", "[[rule]]\nverdict = \"deny\"\ntools = [\"a.\"]", "nothing before or after its dot"},
 		{"open quote", "[[rule]]\nverdict = \"deny\"\ntools = ['\"a.b']", "a quote that is not closed"},
 		{"backslash", "[[rule]]\nverdict = \"deny\"\ntools = ['a.b\\']", "ends with a backslash"},
-		{"second rule", "[[rule]]\ntools=[\"a.b\"]\nverdict=\"deny\"\n[[rule]]\ntools=[\"a.b\"]\nexcept=[\"x\"]\nverdict=\"ask\"", "line 6, key rule.except"},
+		{"second rule", "[[rule]]\ntools=[\"a.b\"]\nverdict=\"deny\"\n" +
+			"[[rule]]\ntools=[\"a.b\"]\nexcept=[\"x\"]\nverdict=\"ask\"", "line 6, key rule.except"},
 		{"empty limit", "[[limit]]\ntools = [\"a.b\"]", "line 1, key limit: it limits nothing"},
 		{"negative", "[[limit]]\ntools = [\"a.b\"]\ncalls = -1",
 			"line 3, key limit.calls: a limit must not be negative"},

@@ -35,7 +35,7 @@ func (t *table) lacks(key, why string) {
 	}
 }
 
-// value returns a key's value. ok is false if there is none of the kind that wants names.
+// value returns a key's value. ok is false if there isn't one of the kind that wants names.
 func value[T any](t *table, key, wants string) (v T, ok bool) {
 	t.asked = append(t.asked, key)
 	raw, there := t.values[key]

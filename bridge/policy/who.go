@@ -3,9 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 // Local is the principal of who may use the bridge's machine: over stdio there is no other.
@@ -54,41 +52,17 @@ func (p *Policy) For(principal string) (theirs *Policy, key string) {
 	return &out, has.String()
 }
 
-// parsePrincipal reads a pattern of names: * stands for any characters, ? for one, \ takes the next
-// one as it is.
+// parsePrincipal reads a pattern of names.
 func parsePrincipal(text string) (half, error) {
-	switch {
-	case text == "":
+	if text == "" {
 		return half{}, errors.New("a principal's name is not empty; leave the key out for all")
-	case len(text) > maxPattern:
-		return half{}, fmt.Errorf("the pattern is %d bytes long; at most %d are allowed", len(text), maxPattern)
-	case !utf8.ValidString(text):
-		return half{}, errors.New("the pattern is not UTF-8")
 	}
-	var name, expr strings.Builder
-	escaped, wild := false, false
-	for _, c := range text {
-		this := regexp.QuoteMeta(string(c))
-		switch {
-		case escaped:
-			escaped = false
-		case c == '\\':
-			escaped = true
-			continue
-		case c == '*':
-			this, wild = ".*", true
-		case c == '?':
-			this, wild = ".", true
-		}
-		name.WriteRune(c)
-		expr.WriteString(this)
+	if err := checkPattern(text); err != nil {
+		return half{}, err
 	}
-	if escaped {
-		return half{}, fmt.Errorf("pattern %q ends with a backslash that stands before nothing", text)
-	}
-	h := half{name: name.String()}
-	if wild {
-		h.wild = regexp.MustCompile(`(?s)^` + expr.String() + `$`)
+	h, _, _, err := readHalf(text, false)
+	if err != nil {
+		return half{}, fmt.Errorf("pattern %q %w", text, err)
 	}
 	return h, nil
 }

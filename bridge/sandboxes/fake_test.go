@@ -194,6 +194,7 @@ func saving(t *testing.T, s *hibernation.Store, test func(t *testing.T, h *house
 				}
 				g := &fakeGuest{request: r, run: h.run, open: &h.open, closing: h.closing, closes: h.closes,
 					done: make(chan struct{})}
+				g.calls.Store(int64(r.Calls))
 				h.open.Add(1)
 				h.made = append(h.made, g)
 				return g, nil

@@ -40,7 +40,7 @@ type fate int
 const (
 	removed fate = iota // with what was saved of it before
 	saved
-	lost // but for what was saved of it before
+	lost // except for what was saved of it before
 )
 
 // Hibernates reports whether sandboxes are saved before they end. Then they are better not bound to
@@ -83,7 +83,7 @@ type waking struct {
 	moved     func()
 }
 
-// wake returns a sandbox that was saved, nil if there is none or if it is live. done must be
+// wake returns a sandbox that was saved, nil if there isn't one or if it is live. done must be
 // called.
 func (r *Registry) wake(ctx context.Context, owner, id string) (*waking, error) {
 	if !r.Hibernates() {
@@ -119,8 +119,8 @@ func (w *waking) record() (*record, error) {
 		return nil, err
 	}
 	now, v := time.Now(), w.claim.Saved
-	b := &record{registry: w.Registry, id: w.id, owner: w.owner, claim: w.claim, replaces: replaces, calls: v.Calls,
-		created: v.Created, born: now, used: now, since: now, active: v.Active, settings: Settings{
+	b := &record{registry: w.Registry, id: w.id, owner: w.owner, claim: w.claim, replaces: replaces,
+		calls: v.Calls, created: v.Created, born: now, used: now, since: now, active: v.Active, settings: Settings{
 			Name: v.Name, Metadata: v.Metadata, Variables: v.Variables, Running: v.Running, Principal: v.Principal,
 			Timeout: v.Timeout, AutoDelete: v.AutoDelete,
 		}}
@@ -313,9 +313,9 @@ func (r *Registry) asleep(owner, id string) (Info, error) {
 
 // saved describes a sandbox that is saved.
 func (r *Registry) saved(v hibernation.Saved) Info {
-	i := Info{ID: v.ID, Asleep: true, Size: v.Size, Limits: r.cfg.Limits, Calls: v.Calls, Created: v.Created, Used: v.Used,
-		DeletedAt: v.Expires, Settings: Settings{Name: v.Name, Metadata: v.Metadata, Timeout: v.Timeout,
-			AutoDelete: v.AutoDelete}}
+	i := Info{ID: v.ID, Asleep: true, Size: v.Size, Limits: r.cfg.Limits, Calls: v.Calls, Created: v.Created,
+		Used: v.Used, DeletedAt: v.Expires, Settings: Settings{Name: v.Name, Metadata: v.Metadata,
+			Timeout: v.Timeout, AutoDelete: v.AutoDelete}}
 	if v.Environment != "" {
 		i.Environment = &sandbox.Environment{Name: v.Environment}
 	}
@@ -361,7 +361,8 @@ func (c *Call) Missing() string {
 		if said != "" {
 			said += "; "
 		}
-		said += "files are those of " + claim.Saved.At.UTC().Format("2006-01-02 15:04 MST") + ", what came later is lost"
+		said += "files are those of " + claim.Saved.At.UTC().Format("2006-01-02 15:04 MST") +
+			", what came later is lost"
 	}
 	return said
 }

@@ -69,8 +69,8 @@ func (h *house) woken(owner, id string) (*Call, sandbox.Result, error) {
 func TestHibernation(t *testing.T) {
 	dir := t.TempDir()
 	var id string
-	settings := Settings{Name: "n", Metadata: map[string]string{"a": "b"}, Variables: map[string]string{"V": "v"},
-		Running: true}
+	settings := Settings{Name: "n", Metadata: map[string]string{"a": "b"},
+		Variables: map[string]string{"V": "v"}, Running: true}
 	saving(t, storeIn(t, dir), func(t *testing.T, h *house) {
 		id = h.filled("me", "first", &sandbox.Environment{Name: "data"}, settings)
 		h.idle()

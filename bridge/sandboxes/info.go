@@ -150,7 +150,7 @@ func (r *Registry) Update(owner, id string, change func(*Settings)) (Info, error
 	})
 }
 
-// Pause has a sandbox wait until its next call, or Resume, without ending for want of use. The
+// Pause has a sandbox wait until its next call, or Resume, without ending while it is idle. The
 // error is a *GoneError, or an *InUseError if a call is under way.
 func (r *Registry) Pause(owner, id string) (Info, error) {
 	return r.change(owner, id, func(b *record) error {
@@ -195,11 +195,14 @@ func (r *Registry) change(owner, id string, do func(*record) error) (Info, error
 func (r *Registry) End(owner, id, reason string) bool {
 	_ = r.settled(context.Background(), id) // saveTimeout bounds it
 	defer r.mu.Unlock()
-	b, err := r.find(owner, id)
-	if err != nil {
-		return r.Hibernates() && r.cfg.Hibernation.Store.Remove(owner, id)
+	if b, err := r.find(owner, id); err == nil {
+		b.end(reason, removed)
+		return true
 	}
-	b.end(reason, removed)
+	if !r.Hibernates() || !r.cfg.Hibernation.Store.Remove(owner, id) {
+		return false
+	}
+	r.bury(&record{id: id, owner: owner}, reason)
 	return true
 }
 
@@ -208,7 +211,9 @@ type GoneError struct {
 	ID     string
 	Reason string // why it has ended; empty when there was none of the caller's, as far as is known
 	Live   []Info // the caller's sandboxes, the last used first
-	saves  bool   // sandboxes outlive the bridge
+
+	saves bool          // sandboxes outlive the bridge
+	runs  time.Duration // for which the bridge has run
 }
 
 // maxEcho bounds how much of an id that a caller made up an error repeats.
@@ -221,8 +226,8 @@ func (e *GoneError) Error() string {
 	if e.saves {
 		return fmt.Sprintf("you have no sandbox %.*q, neither a live nor a saved one", maxEcho, e.ID)
 	}
-	return fmt.Sprintf("you have no sandbox %.*q: none outlives the bridge, nor, over stdio, the connection that it "+
-		"was begun on", maxEcho, e.ID)
+	return fmt.Sprintf("you have no sandbox %.*q: none outlives the bridge, which was started %s, nor, over "+
+		"stdio, the connection that it was begun on", maxEcho, e.ID, ago(e.runs))
 }
 
 // Others names the caller's sandboxes, and how to tell them apart.
@@ -282,7 +287,8 @@ func (e *FullError) Error() string {
 		return fmt.Sprintf("there %s %s, which is the limit, and calls are under way in yours", are(e.Most),
 			plural(e.Most, "sandbox"))
 	}
-	return fmt.Sprintf("there %s %s of other callers, which is the limit", are(e.Most), plural(e.Most, "sandbox"))
+	return fmt.Sprintf("there %s %s of other callers, which is the limit", are(e.Most),
+		plural(e.Most, "sandbox"))
 }
 
 // are returns the verb for a number of things.

@@ -9,8 +9,9 @@ import (
 
 // model is a Registry without timers or guests: what is due is found out by looking.
 type model struct {
-	most  int
-	boxes []*modelBox // in the order in which they were begun, the ended ones too
+	most   int
+	boxes  []*modelBox          // in the order in which they were begun, the ended ones too
+	shared map[string]*modelBox // by session, the ended ones too
 }
 
 type modelBox struct {
@@ -64,11 +65,11 @@ func (b *modelBox) due() {
 			age(b.settings.AutoDelete) + ", its auto_delete_seconds"})
 	}
 	if !b.paused {
-		ends = append(ends, end{b.used.Add(30 * time.Minute), "it was not used for 30 min"})
 		if b.settings.Timeout > 0 {
 			ends = append(ends, end{b.since.Add(b.settings.Timeout - b.active), "it was active for " +
 				age(b.settings.Timeout) + ", its timeout_seconds"})
 		}
+		ends = append(ends, end{b.used.Add(30 * time.Minute), "it was not used for 30 min"})
 	}
 	first := slices.MinFunc(ends, func(x, y end) int { return x.at.Compare(y.at) })
 	if !b.busy() && !first.at.After(time.Now()) {

@@ -49,12 +49,18 @@ func (p *pair) start(c *modelCall, call func(ctx context.Context) (sandbox.Resul
 var errEngine = errors.New("the engine failed")
 
 // TestModel does at random what callers, guests and time can do, and compares what callers see with
-// a model that has neither timers nor goroutines.
+// a model that has neither timers nor goroutines. One seed is another each time.
 func TestModel(t *testing.T) {
 	seen := map[string]int{}
+	seeds := []uint64{rand.Uint64()}
+	t.Logf("seed %d", seeds[0])
 	for seed := range uint64(60) {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
 		within(t, func(t *testing.T, h *house) {
-			p := &pair{house: h, model: model{most: 12}, random: rand.New(rand.NewPCG(seed, 17)), seen: seen}
+			p := &pair{house: h, model: model{most: 12, shared: map[string]*modelBox{}},
+				random: rand.New(rand.NewPCG(seed, 17)), seen: seen}
 			h.closes = func() { time.Sleep(7 * time.Minute) }
 			h.makes = func(ctx context.Context) error {
 				if c, ok := ctx.Value(p).(*modelCall); ok && c.end != nil {
@@ -84,9 +90,11 @@ func TestModel(t *testing.T) {
 			return
 		}
 	}
-	for _, what := range []string{"begun", "full", "not made", "no place", "ended while made", "kept", "before", "lost",
+	for _, what := range []string{"begun", "full", "not made", "no place", "ended while made", "kept", "before",
+		"lost",
 		"failed", "gone", "ended while it ran", "ended while it waited", "given up", "busy", "killed", "died",
-		"its caller is gone", "evicted", "displaced", "idle", "old", "timeout", "deleted", "closed"} {
+		"its caller is gone", "evicted", "displaced", "idle", "old", "timeout", "deleted", "closed",
+		"updated", "removed", "shared", "shared again", "its session is over"} {
 		if seen[what] == 0 {
 			t.Errorf("it never happened: %s", what)
 		}
@@ -157,9 +165,12 @@ func (p *pair) step() string {
 			b = own[p.random.IntN(len(own))]
 		}
 	}
-	what := p.random.IntN(40)
+	what := p.random.IntN(44)
 	if b == nil || what < 8 {
 		return "begin for " + owner + p.begin(owner)
+	}
+	if what > 41 {
+		return p.share(owner)
 	}
 	mine := b.owner == owner && !b.ended
 	switch {
@@ -185,8 +196,14 @@ func (p *pair) step() string {
 			b.end("its caller is gone")
 		}
 		return owner + " is gone"
+	case what == 16 && p.random.IntN(8) == 0:
+		p.remove(owner)
+		return owner + " is removed"
 	case b.making != nil:
 		return "nothing"
+	case what > 39:
+		p.update(owner, b, mine)
+		return "update " + b.id
 	case what == 17 && p.random.IntN(2) == 0 && !b.ended:
 		p.seen["died"]++
 		b.guest.dies("it died")
@@ -205,6 +222,7 @@ func (p *pair) step() string {
 		p.same(err, owner, b, mine)
 		if mine {
 			b.resume()
+			b.due() // with a time that was made shorter during the pause
 		}
 		return "resume " + b.id
 	case what == 22 && len(b.line) > 0:
@@ -216,7 +234,9 @@ func (p *pair) step() string {
 		p.seen["given up"]++
 		return "one gives up to wait for " + b.id
 	default:
-		p.use(owner, b, mine, what < 32)
+		p.use(owner, b, mine, what < 32, func(ctx context.Context) (*Call, error) {
+			return p.Enter(ctx, owner, b.id, nil)
+		})
 		return "a call of " + owner + " in " + b.id
 	}
 }
@@ -233,6 +253,11 @@ func (p *pair) begin(owner string) string {
 	}
 	b := p.model.begin(owner, s)
 	c, err := p.Begin(owner, s)
+	return p.begun(b, c, err)
+}
+
+// begun goes on with a sandbox of which the first call has come, unless there is no room for it.
+func (p *pair) begun(b *modelBox, c *Call, err error) string {
 	if b == nil || err != nil {
 		if b != nil || !errors.As(err, new(*FullError)) {
 			p.t.Fatalf("room %v, %v", b != nil, err)
@@ -285,7 +310,7 @@ func (p *pair) made(b *modelBox) {
 }
 
 // use makes a call, which ends at once or at another step, or waits for its turn.
-func (p *pair) use(owner string, b *modelBox, mine, short bool) {
+func (p *pair) use(owner string, b *modelBox, mine, short bool, enter func(context.Context) (*Call, error)) {
 	c := &modelCall{}
 	if !short {
 		c.end = make(chan outcome, 1)
@@ -294,7 +319,7 @@ func (p *pair) use(owner string, b *modelBox, mine, short bool) {
 		c.end = nil
 	}
 	p.start(c, func(ctx context.Context) (sandbox.Result, error) {
-		call, err := p.Enter(ctx, owner, b.id, nil)
+		call, err := enter(ctx)
 		if err != nil {
 			return sandbox.Result{}, err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// record is one sandbox. Its fields but for the first three are guarded by registry.mu.
+// record is one sandbox. Its fields except for the first three are guarded by registry.mu.
 type record struct {
 	registry *Registry
 	id       string
@@ -39,8 +39,8 @@ type record struct {
 
 // A waiter is a call in line for a sandbox.
 type waiter struct {
-	turn chan struct{} // closed when it is its turn, or there is none for it
-	gone *GoneError    // why there is none; set before turn is closed
+	turn chan struct{} // closed when it is its turn, or there isn't one for it
+	gone *GoneError    // why there isn't one; set before turn is closed
 }
 
 // queue puts a call in line, which is first if no call is under way. It resumes a paused sandbox.
@@ -112,12 +112,14 @@ func (b *record) due() (at time.Time, reason string, f fate) {
 	s := b.settings
 	switch {
 	case !b.paused:
-		sooner(b.used.Add(cfg.Idle), "it was not used for "+age(cfg.Idle), saved)
-		if s.Timeout > 0 {
-			sooner(b.since.Add(s.Timeout-b.active), "it was active for "+age(s.Timeout)+", its timeout_seconds", removed)
+		if s.Timeout > 0 { // before the other: what was saved with no time left would end as it wakes
+			sooner(b.since.Add(s.Timeout-b.active), "it was active for "+age(s.Timeout)+", its timeout_seconds",
+				removed)
 		}
+		sooner(b.used.Add(cfg.Idle), "it was not used for "+age(cfg.Idle), saved)
 	case s.AutoDelete > 0:
-		sooner(b.since.Add(s.AutoDelete), "it was paused for "+age(s.AutoDelete)+", its auto_delete_seconds", removed)
+		sooner(b.since.Add(s.AutoDelete), "it was paused for "+age(s.AutoDelete)+", its auto_delete_seconds",
+			removed)
 	}
 	return at, reason, f
 }

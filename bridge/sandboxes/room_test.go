@@ -57,15 +57,16 @@ func TestFairRoom(t *testing.T) {
 		}
 		var gone *GoneError
 		_, err = h.call("a", first[1])
-		if !errors.As(err, &gone) || gone.Reason != "another caller, who has fewer, has begun one, and no more than "+
-			"12 sandboxes in all are kept" {
+		if !errors.As(err, &gone) ||
+			gone.Reason != "another caller, who has fewer, has begun one, and no more than "+
+				"12 sandboxes in all are kept" {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
 // TestRoomWhileSaving: a sandbox that is being saved has its place until its guest is gone, so that
-// one begun after the other are no more guests than may be alive, but for the one that ends.
+// one begun after the other are no more guests than may be alive, except for the one that ends.
 func TestRoomWhileSaving(t *testing.T) {
 	saving(t, storeIn(t, t.TempDir()), func(t *testing.T, h *house) {
 		for range PerOwner {

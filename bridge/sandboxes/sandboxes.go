@@ -67,7 +67,8 @@ type Config struct {
 
 // Registry holds the sandboxes. It is safe for concurrent use.
 type Registry struct {
-	cfg Config
+	cfg   Config
+	began time.Time
 
 	mu       sync.Mutex
 	closed   bool
@@ -96,7 +97,7 @@ type tombstone struct {
 
 // New returns an empty Registry.
 func New(cfg Config) *Registry {
-	r := &Registry{cfg: cfg, ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
+	r := &Registry{cfg: cfg, began: time.Now(), ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
 		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{},
 		leaving: map[string]int{}, left: make(chan struct{})}
 	r.saving, r.stop = context.WithCancel(context.Background())
@@ -163,8 +164,8 @@ func (r *Registry) begin(owner string, s Settings) (*Call, error) {
 		return nil, err
 	}
 	now := time.Now()
-	b := &record{registry: r, id: r.ids.next() + r.cfg.Suffix, owner: owner, settings: s, created: now, born: now,
-		used: now, since: now, busy: true, replaces: replaces}
+	b := &record{registry: r, id: r.ids.next() + r.cfg.Suffix, owner: owner, settings: s, created: now,
+		born: now, used: now, since: now, busy: true, replaces: replaces}
 	r.live[b.id] = b
 	return &Call{record: b}, nil
 }
@@ -185,7 +186,7 @@ func (r *Registry) find(owner, id string) (*record, error) {
 	if b := r.live[id]; b != nil && b.owner == owner {
 		return b, nil
 	}
-	gone := &GoneError{ID: id, Live: r.list(owner), saves: r.cfg.Hibernation != nil}
+	gone := &GoneError{ID: id, Live: r.list(owner), saves: r.Hibernates(), runs: time.Since(r.began)}
 	if t, ok := r.tombs[id]; ok && t.owner == owner && time.Since(t.at) < tombstoneAge {
 		gone.Reason = t.reason
 	}
@@ -243,8 +244,10 @@ func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (
 }
 
 // Shared returns a Call in the sandbox of a session's calls that name none. It begins one of the
-// owner's, with the settings, if there is none; Call.Before says what became of the one before it.
-func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings, queued func()) (*Call, error) {
+// owner's, with the settings, if there isn't one; Call.Before says what became of the one before
+// it.
+func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings,
+	queued func()) (*Call, error) {
 	r.mu.Lock()
 	id := r.shared[session]
 	r.mu.Unlock()
@@ -281,7 +284,8 @@ func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings
 
 // enter gets in line for the sandbox that choose returns, unless it returns a Call. choose is
 // called with mu held.
-func (r *Registry) enter(ctx context.Context, queued func(), choose func() (*record, *Call, error)) (*Call, error) {
+func (r *Registry) enter(ctx context.Context, queued func(),
+	choose func() (*record, *Call, error)) (*Call, error) {
 	if queued == nil {
 		queued = func() {}
 	}

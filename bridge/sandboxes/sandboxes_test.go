@@ -67,7 +67,8 @@ func TestEnds(t *testing.T) {
 			h.made[0].dies("its container died: out of memory")
 			synctest.Wait()
 		}, "its container died: out of memory"},
-		{"ended by the caller", func(h *house, id string) { h.End("a", id, "you have ended it") }, "you have ended it"},
+		{"ended by the caller", func(h *house, id string) { h.End("a", id, "you have ended it") },
+			"you have ended it"},
 		{"paused", func(h *house, id string) {
 			_, _ = h.Pause("a", id)
 			time.Sleep(7 * time.Hour)
@@ -192,7 +193,7 @@ func TestLine(t *testing.T) {
 	})
 }
 
-// TestOrder: all that wait run, in their order, but for one that has given up.
+// TestOrder: all that wait run, in their order, except for one that has given up.
 func TestOrder(t *testing.T) {
 	within(t, func(t *testing.T, h *house) {
 		free := make(chan struct{})

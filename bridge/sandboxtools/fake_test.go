@@ -101,7 +101,8 @@ type fakeTemplates struct {
 	refuse  error
 }
 
-func (*fakeTemplates) Named(_ context.Context, name string, _ func(), _ runtime.Progress) (*sandbox.Environment, error) {
+func (*fakeTemplates) Named(_ context.Context, name string, _ func(),
+	_ runtime.Progress) (*sandbox.Environment, error) {
 	switch name {
 	case "", "base":
 		return nil, nil
@@ -160,7 +161,8 @@ func newSavingBox(t *testing.T, saves *sandboxes.Hibernation) *box {
 // by calls a tool for someone.
 func (b *box) by(owner, name, args string) (*mcp.CallToolResult, Report) {
 	return b.Call(b.t.Context(), name, json.RawMessage(args), Caller{
-		ID: "c0ffee", Owner: owner, Output: b.output.Of(owner), Wait: func(context.Context) error { return nil }, Pass: func() {},
+		ID: "c0ffee", Owner: owner, Output: b.output.Of(owner), Wait: func(context.Context) error { return nil },
+		Pass:     func() {},
 		Progress: func(string) {}, Printed: func(sandbox.Chunk) {},
 	})
 }

@@ -42,14 +42,16 @@ func TestHibernated(t *testing.T) {
 	for i, tool := range []string{"sandbox_resume", "sandbox_undo"} {
 		for _, woken := range []bool{true, false} {
 			res, _ := b.by("me", tool, id)
-			if last := res.Content[len(res.Content)-1].(mcp.TextContent).Text; res.IsError || (last == back) != woken ||
+			if last := res.Content[len(res.Content)-1].(mcp.TextContent).Text; res.IsError ||
+				(last == back) != woken ||
 				len(b.guests) != i+2 {
 				t.Errorf("%s: %q of %d guests", tool, last, len(b.guests))
 			}
 		}
 		b.registry.EndAll("me")
 	}
-	if got := b.call("sandbox_kill", id); !strings.Contains(got, `"deleted":true`) || len(store.List("me")) != 0 {
+	if got := b.call("sandbox_kill", id); !strings.Contains(got, `"deleted":true`) ||
+		len(store.List("me")) != 0 {
 		t.Errorf("%s; %v", got, store.List("me"))
 	}
 	if got := b.call("sandbox_resume", id); !strings.Contains(got, "Not found") {

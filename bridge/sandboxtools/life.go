@@ -26,7 +26,8 @@ func lifeTools() []tool {
 	return []tool{
 		{"sandbox_create", "Create a sandbox",
 			"Create a sandbox: Linux with Python, files in /workspace and /tmp, no network. It is ready at once; " +
-				"run_python takes its id too. All is stopped between calls; keep_running lets processes run on, not threads.",
+				"run_python takes its id too. All is stopped between calls; keep_running lets processes run on, not " +
+				"threads.",
 			[]field{{"name", "string", "", false}, {"from_template", "string", "see sandbox_template_list", false},
 				{"timeout_seconds", "integer", timeout, false}, {"auto_delete_seconds", "integer", remove, false},
 				{"metadata", "map", "", false}, {"env_vars", "map", "no secrets", false},
@@ -55,7 +56,7 @@ func lifeTools() []tool {
 			[]field{id}, []field{{"id", "string", "", true}, {"state", "string", "", true},
 				{"message", "string", "", false}},
 			hints(false, true, false), (*call).undo},
-		{"sandbox_pause", "Pause a sandbox", "Pause a sandbox: it doesn't end for want of use; all is kept.",
+		{"sandbox_pause", "Pause a sandbox", "Pause a sandbox: it doesn't end while idle; all is kept.",
 			[]field{id}, state, hints(false, false, true), (*call).pause},
 		{"sandbox_resume", "Resume a sandbox", "Resume a paused sandbox. Other tools do so by themselves.",
 			[]field{id}, state, hints(false, false, true), (*call).resume},

@@ -32,8 +32,8 @@ type Templates interface {
 	// that asks for none.
 	Named(ctx context.Context, name string, slow func(), p runtime.Progress) (*sandbox.Environment, error)
 	Built(ctx context.Context, p runtime.Progress) ([]packages.Template, error)
-	Create(ctx context.Context, name string, wanted []string, slow func(), p runtime.Progress) (packages.Template,
-		error)
+	Create(ctx context.Context, name string, wanted []string, slow func(),
+		p runtime.Progress) (packages.Template, error)
 }
 
 // Config is what Tools are made from. All fields are required.
@@ -137,7 +137,8 @@ type partial struct{ result any }
 func (*partial) Error() string { return "the command was stopped" }
 
 // Call answers a call of the tool name. It ends soon after ctx.
-func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage, by Caller) (*mcp.CallToolResult, Report) {
+func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage,
+	by Caller) (*mcp.CallToolResult, Report) {
 	all := tools()
 	at := slices.IndexFunc(all, func(t tool) bool { return t.name == name })
 	c := &call{Tools: t, caller: by, ctx: ctx}

@@ -27,7 +27,8 @@ func TestAnnotations(t *testing.T) {
 	for _, d := range Definitions() {
 		a := d.Annotations
 		got := letter[*a.ReadOnlyHint] + letter[*a.DestructiveHint] + letter[*a.IdempotentHint]
-		if got != want[d.Name] || *a.OpenWorldHint != (d.Name == "sandbox_template_create") || d.Title == "" || d.Description == "" {
+		if got != want[d.Name] || *a.OpenWorldHint != (d.Name == "sandbox_template_create") || d.Title == "" ||
+			d.Description == "" {
 			t.Errorf("%s: %s, want %s; %+v", d.Name, got, want[d.Name], d)
 		}
 		delete(want, d.Name)
@@ -71,14 +72,16 @@ func TestResults(t *testing.T) {
 		{"sandbox_create", `{"name":"primes","metadata":{"a":"b"},"from_template":"data"}`,
 			`{"id":"*","name":"primes","status":"active","metadata":{"a":"b"}}`},
 		{"sandbox_create", `{}`, `{"id":"*","name":"","status":"active","metadata":{}}`},
-		{"sandbox_list", `{}`, `{"sandboxes":[{"id":"ID","name":"mine","status":"active","metadata":{"of":"test"}}]}`},
+		{"sandbox_list", `{}`, `{"sandboxes":[{"id":"ID","name":"mine","status":"active",` +
+			`"metadata":{"of":"test"}}]}`},
 		{"sandbox_list", `{"metadata":{"of":"test"}}`,
 			`{"sandboxes":[{"id":"ID","name":"mine","status":"active","metadata":{"of":"test"}}]}`},
 		{"sandbox_list", `{"metadata":{"of":"other"}}`, `{"sandboxes":[]}`},
 		{"sandbox_update", `{"sandbox_id":"ID","metadata":{}}`, `{"id":"ID"}`},
 		{"sandbox_pause", `{"sandbox_id":"ID"}`, `{"id":"ID","status":"paused"}`},
 		{"sandbox_resume", `{"sandbox_id":"ID"}`, `{"id":"ID","status":"active"}`},
-		{"sandbox_undo", `{"sandbox_id":"ID"}`, `{"id":"ID","message":"threads and processes of earlier calls are gone","state":"before"}`},
+		{"sandbox_undo", `{"sandbox_id":"ID"}`,
+			`{"id":"ID","message":"threads and processes of earlier calls are gone","state":"before"}`},
 		{"sandbox_kill", `{"sandbox_id":"ID"}`, `{"deleted":true,"id":"ID"}`},
 		{"sandbox_kill", `{"sandbox_id":"gone"}`, `{"deleted":true,"id":"gone"}`},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`,
@@ -96,9 +99,11 @@ func TestResults(t *testing.T) {
 			`{"path":"/workspace","format":"zip","encoding":"base64","bytes":2,"content":"UEs="}`},
 		{"sandbox_template_list", `{}`, `{"templates":[` +
 			`{"id":"base","name":"base","status":"ready","vcpu":2,"memoryMib":512,"diskMib":128,"packages":[]},` +
-			`{"id":"data","name":"data","status":"ready","vcpu":2,"memoryMib":512,"diskMib":128,"packages":["numpy==2.5.5"]}]}`},
+			`{"id":"data","name":"data","status":"ready","vcpu":2,"memoryMib":512,"diskMib":128,` +
+			`"packages":["numpy==2.5.5"]}]}`},
 		{"sandbox_template_list", `{"name_prefix":"x"}`, `{"templates":[]}`},
-		{"sandbox_template_create", `{"name":"web","packages":["flask"],"run_steps":["pip install 'requests>=2' lxml"]}`,
+		{"sandbox_template_create", `{"name":"web","packages":["flask"],"run_steps":["pip install 'requests>=2' ` +
+			`lxml"]}`,
 			`{"template":{"id":"web","name":"web","status":"ready","vcpu":2,"memoryMib":512,"diskMib":128,` +
 				`"packages":["flask","requests\u003e=2","lxml"]}}`},
 	} {
@@ -149,7 +154,8 @@ func promised(t *testing.T, tool, result string) {
 // TestInfo tells all that was chosen.
 func TestInfo(t *testing.T) {
 	b := newBox(t)
-	b.call("sandbox_create", `{"name":"n","from_template":"data","timeout_seconds":3600,"auto_delete_seconds":60,`+
+	b.call("sandbox_create", `{"name":"n","from_template":"data","timeout_seconds":3600,`+
+		`"auto_delete_seconds":60,`+
 		`"env_vars":{"A":"1"},"keep_running":true}`)
 	if r := b.guests[0].request; r.Variables["A"] != "1" || !r.Running {
 		t.Errorf("the guest has %+v", r)
@@ -168,7 +174,8 @@ func TestInfo(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(text)
 	}
-	if got.Status != "paused" || got.Template != "data" || got.CPUs != 2 || got.Memory != 1024 || got.Timeout != 3600 ||
+	if got.Status != "paused" || got.Template != "data" || got.CPUs != 2 || got.Memory != 1024 ||
+		got.Timeout != 3600 ||
 		got.Delete != 60 || got.At == "" || got.Created == "" {
 		t.Error(text)
 	}
@@ -200,18 +207,20 @@ func TestExec(t *testing.T) {
 			func(c sandbox.Command, _ executed, _ bool) bool {
 				return c.Dir == "/tmp" && c.Variables["A"] == "b" && c.Timeout.Milliseconds() == 1500 && c.Line == "ls"
 			}},
-		{"exit code", `"command":"false"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 1, Message: "It exited."},
-			func(_ sandbox.Command, r executed, failed bool) bool {
-				return r.ExitCode == 1 && !failed && r.Message == ""
-			}},
-		{"signal", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 139, Signal: 11, Message: "It crashed."},
+		{"exit code", `"command":"false"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 1,
+			Message: "It exited."}, func(_ sandbox.Command, r executed, failed bool) bool {
+			return r.ExitCode == 1 && !failed && r.Message == ""
+		}},
+		{"signal", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 139, Signal: 11,
+			Message: "It crashed."},
 			func(_ sandbox.Command, r executed, failed bool) bool { return !failed && r.Message == "It crashed." }},
 		{"it ends the sandbox", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 0,
 			Kept: sandbox.KeptState{State: sandbox.StateLost}},
 			func(_ sandbox.Command, r executed, failed bool) bool {
 				return failed && r.Message == "The sandbox has ended with it."
 			}},
-		{"an older state took over", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 137, Signal: 9,
+		{"an older state took over", `"command":"x"`, sandbox.Output{Status: sandbox.StatusExit, ExitCode: 137,
+			Signal:  9,
 			Message: "It was killed.", Kept: sandbox.KeptState{State: sandbox.StateKept, Note: "threads are gone"}},
 			func(_ sandbox.Command, r executed, failed bool) bool {
 				return !failed && r.Message == "It was killed. The sandbox: threads are gone."
@@ -277,7 +286,8 @@ func TestNote(t *testing.T) {
 		}
 	}
 	got := b.call("sandbox_undo", `{"sandbox_id":"ID"}`)
-	if !strings.Contains(got, `"message":"threads and processes of earlier calls are gone; an older copy took over"`) {
+	if !strings.Contains(got, `"message":"threads and processes of earlier calls are gone; an older copy `+
+		`took over"`) {
 		t.Errorf("undo: %s", got)
 	}
 }
@@ -300,11 +310,14 @@ func TestErrors(t *testing.T) {
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls","timeout_ms":0}`, nil, `"timeout_ms" must be from 1`},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls","env":{"A=B":"c"}}`, nil, `"A=B" can't be a variable`},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":["ls"]}`, nil, `"command" must be a string, not a list`},
-		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`, errors.New("the engine is away"), "the engine is away"},
+		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`, errors.New("the engine is away"),
+			"the engine is away"},
 		{"sandbox_undo", `{"sandbox_id":"ID"}`, sandbox.ErrNoUndo, "there is no call that could be undone: "},
-		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`, &sandbox.QueueError{}, "Retry after a short backoff"},
+		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`, &sandbox.QueueError{},
+			"Retry after a short backoff"},
 		{"sandbox_exec", `{"sandbox_id":"ID","command":"ls"}`, &sandbox.EndedError{Reason: "it ran out of memory"},
-			`has ended: it ran out of memory. Use sandbox_list to see ids or sandbox_create for a new one; you have no live`},
+			`has ended: it ran out of memory. Use sandbox_list to see ids or sandbox_create for a new one; you have ` +
+				`no live`},
 		{"sandbox_info", `{"sandbox_id":"nope"}`, nil, `Not found: you have no sandbox "nope"`},
 		{"sandbox_create", `{"from_snapshot":"s"}`, nil, "sandboxes have no snapshots"},
 		{"sandbox_create", `{"secrets":{"A":"b"}}`, nil, "no way out"},
@@ -319,24 +332,34 @@ func TestErrors(t *testing.T) {
 		{"sandbox_create", `{"metadata":{"a":1}}`, nil, "values are strings"},
 		{"sandbox_create", `{"metadata":{"a":"` + strings.Repeat("x", maxMetadata) + `"}}`, nil, "at most 16384"},
 		{"sandbox_create", `{"name":"` + strings.Repeat("x", 101) + `"}`, nil, "longer than 100 bytes"},
-		{"sandbox_files_read", `{"sandbox_id":"ID","path":"/x"}`, nil, "/x: there is no such file. Use sandbox_files_list"},
-		{"sandbox_files_read", `{"sandbox_id":"ID","path":"/x"}`, file("too_large"), "Use sandbox_exec with head -c"},
-		{"sandbox_files_read", `{"sandbox_id":"ID","path":"/x"}`, file("not_a_file"), "sandbox_files_list for a directory"},
-		{"sandbox_files_list", `{"sandbox_id":"ID","path":"/x"}`, file("not_a_directory"), "sandbox_files_read for a file"},
-		{"sandbox_files_write", `{"sandbox_id":"ID","path":"/x","content":"y"}`, file("denied"), "below /workspace or /tmp"},
+		{"sandbox_files_read", `{"sandbox_id":"ID","path":"/x"}`, nil, "/x: there is no such file. Use " +
+			"sandbox_files_list"},
+		{"sandbox_files_read", `{"sandbox_id":"ID","path":"/x"}`, file("too_large"),
+			"Use sandbox_exec with head -c"},
+		{"sandbox_files_read", `{"sandbox_id":"ID","path":"/x"}`, file("not_a_file"),
+			"sandbox_files_list for a directory"},
+		{"sandbox_files_list", `{"sandbox_id":"ID","path":"/x"}`, file("not_a_directory"),
+			"sandbox_files_read for a file"},
+		{"sandbox_files_write", `{"sandbox_id":"ID","path":"/x","content":"y"}`, file("denied"),
+			"below /workspace or /tmp"},
 		{"sandbox_files_download_dir", `{"sandbox_id":"ID","path":"/x"}`, file("failed"), "safe to retry"},
-		{"sandbox_files_download_dir", `{"sandbox_id":"ID","path":"/x"}`, file("too_large"), "Use it for a directory below"},
+		{"sandbox_files_download_dir", `{"sandbox_id":"ID","path":"/x"}`, file("too_large"),
+			"Use it for a directory below"},
 		{"sandbox_files_read", `{"sandbox_id":"ID","path":"/x"}`,
-			&sandbox.FileError{Path: "/x", Err: "It was stopped.", Code: "failed"}, "/x: It was stopped. It may be safe"},
+			&sandbox.FileError{Path: "/x", Err: "It was stopped.", Code: "failed"},
+			"/x: It was stopped. It may be safe"},
 		{"sandbox_files_read", `{"sandbox_id":"ID","path":"binary"}`, nil, `pass encoding "base64"`},
 		{"sandbox_files_read", `{"sandbox_id":"ID","path":"large"}`, nil, "too large"},
-		{"sandbox_files_read", `{"sandbox_id":"ID","path":"x","encoding":"latin1"}`, nil, `must be "text" or "base64"`},
+		{"sandbox_files_read", `{"sandbox_id":"ID","path":"x","encoding":"latin1"}`, nil,
+			`must be "text" or "base64"`},
 		{"sandbox_files_read", `{"sandbox_id":"ID","path":""}`, nil, `"path" is empty`},
-		{"sandbox_files_write", `{"sandbox_id":"ID","path":"x","content":"§","encoding":"base64"}`, nil, "is no base64"},
-		{"sandbox_files_write", `{"sandbox_id":"ID","path":"x","content":"` + strings.Repeat("x", 8<<20+1) + `"}`, nil,
-			"at most 8388608 can be written"},
+		{"sandbox_files_write", `{"sandbox_id":"ID","path":"x","content":"§","encoding":"base64"}`, nil,
+			"is no base64"},
+		{"sandbox_files_write", `{"sandbox_id":"ID","path":"x","content":"` + strings.Repeat("x", 8<<20+1) + `"}`,
+			nil, "at most 8388608 can be written"},
 		{"sandbox_template_create", `{"name":"x","packages":["a"],"vcpu":4}`, nil, "MCP_BRIDGE_CPUS"},
-		{"sandbox_template_create", `{"name":"x","run_steps":["apt-get install gcc"]}`, nil, `the only step is "pip install`},
+		{"sandbox_template_create", `{"name":"x","run_steps":["apt-get install gcc"]}`, nil,
+			`the only step is "pip install`},
 		{"sandbox_template_create", `{"name":"x","run_steps":["pip install -r x.txt"]}`, nil, `option "-r"`},
 		{"sandbox_template_create", `{"name":"x"}`, nil, `"packages" is missing`},
 		{"sandbox_template_create", `{"name":"x","from":"ubuntu","packages":["a"]}`, nil, `"from" must be "base"`},
@@ -365,7 +388,8 @@ func TestForeign(t *testing.T) {
 		}
 		args := func(id string) string {
 			return `{"sandbox_id":"` + id + `"` + map[string]string{
-				"sandbox_exec": `,"command":"ls"`, "sandbox_files_read": `,"path":"x"`, "sandbox_files_list": `,"path":"x"`,
+				"sandbox_exec": `,"command":"ls"`, "sandbox_files_read": `,"path":"x"`,
+				"sandbox_files_list":  `,"path":"x"`,
 				"sandbox_files_write": `,"path":"x","content":"x"`, "sandbox_files_download_dir": `,"path":"x"`,
 			}[d.Name] + "}"
 		}
@@ -393,12 +417,14 @@ func TestForeign(t *testing.T) {
 func TestQuota(t *testing.T) {
 	b := newBox(t)
 	for i := range 9 {
-		if got := b.call("sandbox_create", fmt.Sprintf(`{"name":"n%d"}`, i)); strings.Contains(got, `"ended"`) != (i == 8) {
+		if got := b.call("sandbox_create", fmt.Sprintf(`{"name":"n%d"}`, i)); strings.Contains(got,
+			`"ended"`) != (i == 8) {
 			t.Errorf("the %d.: %s", i+1, got)
 		}
 	}
 	list := b.registry.List("me")
-	if len(list) != 8 || slices.ContainsFunc(list, func(i sandboxes.Info) bool { return i.Settings.Name == "n0" }) {
+	if len(list) != 8 || slices.ContainsFunc(list,
+		func(i sandboxes.Info) bool { return i.Settings.Name == "n0" }) {
 		t.Errorf("%d sandboxes", len(list))
 	}
 	for _, i := range list {
@@ -408,8 +434,8 @@ func TestQuota(t *testing.T) {
 		}
 		defer c.Leave()
 	}
-	if got := b.call("sandbox_create", `{}`); !strings.Contains(got, "Sandbox quota reached: you have 8 sandboxes, which "+
-		"is the limit, and calls are under way in all of them. Kill one by sandbox_kill") {
+	if got := b.call("sandbox_create", `{}`); !strings.Contains(got, "Sandbox quota reached: you have 8 "+
+		"sandboxes, which is the limit, and calls are under way in all of them. Kill one by sandbox_kill") {
 		t.Error(got)
 	}
 	if got := b.call("sandbox_pause", `{"sandbox_id":"`+list[0].ID+`"}`); !strings.Contains(got,
@@ -418,7 +444,8 @@ func TestQuota(t *testing.T) {
 	}
 	other := newBox(t)
 	other.fail = errors.New("there is no engine")
-	if got := other.call("sandbox_create", `{}`); got != "error: there is no engine" || len(other.registry.List("me")) > 0 {
+	if got := other.call("sandbox_create", `{}`); got != "error: there is no engine" ||
+		len(other.registry.List("me")) > 0 {
 		t.Errorf("%s; %v", got, other.registry.List("me"))
 	}
 }

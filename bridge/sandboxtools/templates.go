@@ -112,8 +112,8 @@ func installed(step string) (names []string, err error) {
 		}
 	}
 	if len(words) < 3 || words[0] != "pip" && words[0] != "pip3" || words[1] != "install" {
-		return nil, args.Errorf("run step %.80q can't be taken: a template is Python packages, and nothing is run to "+
-			`make it; the only step is "pip install NAME…"`, step)
+		return nil, args.Errorf("run step %.80q can't be taken: a template is Python packages, and nothing is "+
+			`run to make it; the only step is "pip install NAME…"`, step)
 	}
 	for _, w := range words[2:] {
 		if strings.HasPrefix(w, "-") {

@@ -20,6 +20,7 @@ const (
 	headerVersion = mcp.HeaderProtocolVersion
 	headerSession = mcp.HeaderSessionID
 	headerEvent   = mcp.HeaderLastEventID
+	headerRequest = "X-Request-Id"       // of each answer: what the log names the request by
 	headerReplica = "Mcp-Bridge-Replica" // of an answer with 421: which replica can answer
 
 	typeJSON   = "application/json"
@@ -65,7 +66,7 @@ func (h *Handler) shareWith(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	header.Set("Access-Control-Allow-Origin", origin)
-	header.Set("Access-Control-Expose-Headers", headerSession+", WWW-Authenticate")
+	header.Set("Access-Control-Expose-Headers", headerSession+", "+headerRequest+", WWW-Authenticate")
 	header.Add("Vary", "Origin")
 	if r.Method == http.MethodOptions {
 		header.Set("Access-Control-Allow-Methods", "POST, GET, DELETE")
@@ -115,7 +116,7 @@ func metaVersion(m *jsonrpc.Message) string {
 }
 
 // mismatched returns what is wrong with the headers of a request of 2026-07-28, or nil. Its _meta
-// is bridge/client's to check, but for the version, which must be given here.
+// is bridge/client's to check, except for the version, which must be given here.
 func mismatched(header http.Header, m *jsonrpc.Message, version string) *jsonrpc.Error {
 	wrong := func(format string, a ...any) *jsonrpc.Error {
 		return &jsonrpc.Error{Code: mcp.HEADER_MISMATCH, Message: fmt.Sprintf(format, a...)}
@@ -170,6 +171,9 @@ func refuseWith(w http.ResponseWriter, status, code int, id json.RawMessage, why
 	}{mcp.JSONRPC_VERSION, id, jsonrpc.Error{Code: code, Message: why}})
 	if err != nil {
 		body = nil // an id that is no JSON isn't sent back
+	}
+	if seen, ok := w.(*seenWriter); ok {
+		seen.why = why
 	}
 	w.Header().Set("Content-Type", typeJSON)
 	w.Header().Set("X-Content-Type-Options", "nosniff")

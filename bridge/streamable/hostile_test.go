@@ -49,6 +49,9 @@ func (p *pipes) dial() net.Conn {
 	return ours
 }
 
+// drainTime is how long calls go on when what bubble serves is told to end.
+const drainTime = 25 * time.Second
+
 // bubble serves run in a bubble of synctest until end is called.
 func bubble(t *testing.T, run runner, who ...func(*http.Request) (string, error)) (s *served, p *pipes,
 	end func() error) {
@@ -60,7 +63,8 @@ func bubbleOver(t *testing.T, run runner, cert, key string, who ...func(*http.Re
 	s *served, p *pipes, end func() error) {
 	s = serveBridge(t, run)
 	p = newPipes()
-	cfg := streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback, Metrics: true}
+	cfg := streamable.Config{Clients: s.bridge.Clients(), Hosts: streamable.Loopback, Metrics: true,
+		DrainTime: drainTime}
 	if who != nil {
 		cfg.Authenticate = who[0]
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
-	"time"
 )
 
 // counts are what /metrics shows.
@@ -20,31 +19,6 @@ func (c *counts) answered(status int) {
 	}
 	c.byClass[min(status/100, len(c.byClass)-1)].Add(1)
 }
-
-// countedWriter notes the status of an answer.
-type countedWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter. The peer is given writeTimeout to read the beginning.
-func (w *countedWriter) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *countedWriter) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *countedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // serveMetrics writes the counts in Prometheus' text format.
 func (h *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) {

@@ -197,6 +197,7 @@ func (x *exchange) run(w http.ResponseWriter, r *http.Request, b *body) (deliver
 		p.answers = func(e event) { x.introduce(w, e) }
 	}
 	p.attach(-1)
+	x.stream.request = w.Header().Get(headerRequest)
 	if !x.deliver(ctx, b) {
 		ending(w, x.m)
 		return false

@@ -29,7 +29,8 @@ func byHeader(r *http.Request) (string, error) {
 	if who := r.Header.Get("X-Who"); who != "" {
 		return who, nil
 	}
-	return "", &streamable.Refusal{Status: http.StatusUnauthorized, WWWAuthenticate: "Bearer", Message: "who are you?"}
+	return "", &streamable.Refusal{Status: http.StatusUnauthorized, WWWAuthenticate: "Bearer",
+		Message: "who are you?"}
 }
 
 // shop has one server with one tool.
@@ -121,16 +122,22 @@ func newTeam(t testing.TB, changes ...func(*bridge.Config)) *team {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := streamable.New(streamable.Config{Clients: b.Clients(), Hosts: streamable.Loopback,
-		Log: slog.New(slog.DiscardHandler), Authenticate: byHeader, Replica: cfg.Replica})
+	s.served = &served{t: t, bridge: b}
+	s.serve(streamable.Config{Log: slog.New(slog.DiscardHandler), Replica: cfg.Replica})
+	return s
+}
+
+// serve serves the team, as cfg says, until the end of the test.
+func (s *team) serve(cfg streamable.Config) {
+	cfg.Clients, cfg.Hosts, cfg.Authenticate = s.bridge.Clients(), streamable.Loopback, byHeader
+	h := streamable.New(cfg)
 	server := httptest.NewServer(h)
-	t.Cleanup(func() {
+	s.t.Cleanup(func() {
 		h.Close()
 		server.CloseClientConnections()
 		server.Close()
 	})
-	s.served = &served{t: t, bridge: b, h: h, url: server.URL + streamable.Path, client: server.Client()}
-	return s
+	s.h, s.url, s.client = h, server.URL+streamable.Path, server.Client()
 }
 
 // an era is how a client speaks: with sessions, or without.
@@ -223,7 +230,8 @@ func TestForeignIDs(t *testing.T) {
 			}
 			for _, c := range []struct{ name, method, of, params string }{
 				{"output", "tools/call", "read_output", `{"name":"read_output","arguments":{"run":"ID"}}`},
-				{"file", "resources/read", "mcp-bridge://runs/ID/secret.txt", `{"uri":"mcp-bridge://runs/ID/secret.txt"}`},
+				{"file", "resources/read", "mcp-bridge://runs/ID/secret.txt",
+					`{"uri":"mcp-bridge://runs/ID/secret.txt"}`},
 				{"other file", "resources/read", "mcp-bridge://runs/ID/x", `{"uri":"mcp-bridge://runs/ID/x"}`},
 				{"run", "completion/complete", "mcp-bridge://runs/{run}/{+name}", `{"ref":{"type":"ref/resource",` +
 					`"uri":"mcp-bridge://runs/{run}/{+name}"},"argument":{"name":"run","value":"ID"}}`},
@@ -231,7 +239,6 @@ func TestForeignIDs(t *testing.T) {
 					`"uri":"mcp-bridge://runs/{run}/{+name}"},"argument":{"name":"name","value":""},` +
 					`"context":{"arguments":{"run":"ID"}}}`},
 				{"list", "resources/list", "", `{}`},
-				{"prompt", "prompts/get", "policy", `{"name":"policy"}`},
 			} {
 				ask := func(id string) string {
 					of, params := strings.ReplaceAll(c.of, "ID", id), strings.ReplaceAll(c.params, "ID", id)
@@ -259,7 +266,8 @@ func TestForeignIDs(t *testing.T) {
 	}
 }
 
-// TestForeignCancels has bob cancel a call of alice's that has the same id as one of his own.
+// TestForeignCancels has others cancel a call of alice's, by the id that it has: bob, and clients
+// that say who they are as she does, in sessions of their own or without one.
 func TestForeignCancels(t *testing.T) {
 	s := newTeam(t)
 	for _, e := range s.eras() {
@@ -269,14 +277,7 @@ func TestForeignCancels(t *testing.T) {
 			ended <- got
 		}()
 		<-s.waiting
-		for _, of := range s.eras() { // each era's client has a session of its own
-			_, _ = of.call("bob", "ping", "", `{}`)
-			for _, id := range []string{"7", `"7"`, "1", "0"} {
-				if status := of.send("bob", "notifications/cancelled", `{"requestId":`+id+`}`); status >= 500 {
-					t.Errorf("%s: the cancel is answered with %d", of.name, status)
-				}
-			}
-		}
+		s.cancelAsOthers("7", `"7"`, "1", "0")
 		select {
 		case got := <-ended:
 			t.Errorf("%s: alice's call is answered with %+v", e.name, got)
@@ -299,6 +300,40 @@ func TestForeignCancels(t *testing.T) {
 	}
 }
 
+// cancelAsOthers has clients cancel requests that aren't theirs.
+func (s *team) cancelAsOthers(ids ...string) {
+	s.t.Helper()
+	for _, who := range []string{"bob", "alice"} {
+		for _, e := range s.eras() { // each era's client has a session of its own
+			for _, id := range ids {
+				status := e.send(who, "notifications/cancelled", `{"requestId":`+id+`}`)
+				if status != http.StatusAccepted {
+					s.t.Errorf("%s: %s's cancel is answered with %d", e.name, who, status)
+				}
+			}
+		}
+	}
+}
+
+// TestForeignSubscriptions has the others cancel a subscription of alice's, which goes on.
+func TestForeignSubscriptions(t *testing.T) {
+	s := newTeam(t)
+	news := eventsOf(
+		t,
+		s.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen",`+
+			`"params":{"notifications":{"toolsListChanged":true},"_meta":`+metaOf("")+`}}`,
+			append(standard("subscriptions/listen", ""), "X-Who: alice")...),
+	)
+	if m, ok := news.next(); !ok || m.Method != "notifications/subscriptions/acknowledged" {
+		t.Fatalf("it begins with %+v", m)
+	}
+	s.cancelAsOthers("7", `"7"`)
+	s.changeTools()
+	if m, ok := news.next(); !ok || m.Method != "notifications/tools/list_changed" {
+		t.Errorf("alice hears %+v, %v", m, ok)
+	}
+}
+
 // TestForeignSessions has bob use the id of a session of alice's.
 func TestForeignSessions(t *testing.T) {
 	s := newTeam(t)
@@ -311,9 +346,10 @@ func TestForeignSessions(t *testing.T) {
 		t.Fatalf("alice's stream: %d", stream.StatusCode)
 	}
 	for name, c := range map[string]struct{ method, body, accept string }{
-		"ping":   {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ""},
-		"call":   {http.MethodPost, run(1, "print", ""), ""},
-		"cancel": {http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, ""},
+		"ping": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ""},
+		"call": {http.MethodPost, run(1, "print", ""), ""},
+		"cancel": {http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+			""},
 		"answer": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}`, ""},
 		"another": {http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` +
 			`"protocolVersion":"2025-11-25"}}`, ""},
@@ -348,7 +384,8 @@ func TestForeignSessions(t *testing.T) {
 			t.Errorf("%s's own session is answered %d", who, status)
 		}
 	}
-	if status, _, header := s.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusUnauthorized ||
+	if status, _, header := s.post(
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusUnauthorized ||
 		header.Get("WWW-Authenticate") != "Bearer" {
 		t.Errorf("without a principal: %d", status)
 	}
@@ -375,8 +412,9 @@ func TestForeignQuestions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, got := e.call(who, "tools/call", "run_python", fmt.Sprintf(`{"name":"run_python","arguments":{"code":"buy"},`+
-			`"requestState":%q,"inputResponses":%s}`, state, raw))
+		_, got := e.call(who, "tools/call", "run_python",
+			fmt.Sprintf(`{"name":"run_python","arguments":{"code":"buy"},`+
+				`"requestState":%q,"inputResponses":%s}`, state, raw))
 		if len(got) == 0 {
 			t.Fatal("there is no answer")
 		}
@@ -390,7 +428,8 @@ func TestForeignQuestions(t *testing.T) {
 		t.Errorf("alice is told %s", got)
 	}
 	// What alice allows for good, she alone does.
-	if _, got := e.call("alice", "tools/call", "run_python", code("buy")); !strings.Contains(got[0].text(), "nil") {
+	if _, got := e.call("alice", "tools/call", "run_python", code("buy")); !strings.Contains(got[0].text(),
+		"nil") {
 		t.Errorf("alice is asked again: %+v", got)
 	}
 	for _, who := range []string{"bob", "local"} {

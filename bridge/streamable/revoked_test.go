@@ -25,7 +25,8 @@ func TestRevoked(t *testing.T) {
 			return byHeader(r)
 		}
 		cancelled := make(chan struct{})
-		s, _, end := bubble(t, func(ctx context.Context, _ sandbox.Request, _ sandbox.Host) (sandbox.Result, error) {
+		s, _, end := bubble(t, func(ctx context.Context, _ sandbox.Request,
+			_ sandbox.Host) (sandbox.Result, error) {
 			<-ctx.Done()
 			close(cancelled)
 			return sandbox.Result{Status: sandbox.StatusCancelled}, nil

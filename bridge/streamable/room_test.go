@@ -135,7 +135,8 @@ func TestSlowReader(t *testing.T) {
 		s, p, end := bubble(t, files)
 		session := s.initialize(latest, `{}`)
 		c := p.dial()
-		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":%q}}`, s.leave(session))
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":%q}}`,
+			s.leave(session))
 		rawPost(c, len(body), body, session...)
 		began, part, got := time.Now(), make([]byte, 64<<10), 0
 		for {

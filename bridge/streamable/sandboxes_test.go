@@ -176,7 +176,8 @@ func TestSandboxesOfSessions(t *testing.T) {
 	}
 	modern := s.eras()[1] // without sessions
 	for i := range 2 {
-		if got := tool(t, modern, "alice", "run_python", `{"code":"1"}`); !strings.Contains(got, fmt.Sprintf(`"%d\n`, i+1)) {
+		if got := tool(t, modern, "alice", "run_python", `{"code":"1"}`); !strings.Contains(got,
+			fmt.Sprintf(`"%d\n`, i+1)) {
 			t.Errorf("call %d of a client without sessions: %s", i+1, got)
 		}
 	}
@@ -212,7 +213,8 @@ func TestMisdirected(t *testing.T) {
 		{"tools/call", "sandbox_kill", `{"name":"sandbox_kill","arguments":{"sandbox_id":"` + begun[1] + `"}}`},
 		{"tools/call", "read_output", `{"name":"read_output","arguments":{"run":"` + run + `"}}`},
 		{"resources/read", file, `{"uri":"` + file + `"}`},
-		{"tools/call", "run_python", `{"name":"run_python","arguments":{"code":"buy"},"requestState":"` + asks + `"}`},
+		{"tools/call", "run_python", `{"name":"run_python","arguments":{"code":"buy"},"requestState":"` + asks +
+			`"}`},
 	} {
 		status, header, got := east.modernly("alice", c.method, c.name, c.params)
 		if status != http.StatusMisdirectedRequest || header.Get("Mcp-Bridge-Replica") != "west" || len(got) != 1 ||
@@ -256,7 +258,8 @@ func TestMisdirectedSession(t *testing.T) {
 		header.Get("Mcp-Bridge-Replica") != "" {
 		t.Errorf("one that has ended: %d, %v", status, header)
 	}
-	mine := inSandbox.FindStringSubmatch(tool(t, west.eras()[0], "alice", "run_python", `{"code":"1","sandbox":"new"}`))
+	mine := inSandbox.FindStringSubmatch(tool(t, west.eras()[0], "alice", "run_python",
+		`{"code":"1","sandbox":"new"}`))
 	got := tool(t, east.eras()[0], "alice", "sandbox_info", `{"sandbox_id":"`+mine[1]+`"}`)
 	if !strings.HasPrefix(got, "200 ") || !strings.Contains(got, "is of the replica west") {
 		t.Errorf("a sandbox of another replica, in a session: %s", got)

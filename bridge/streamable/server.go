@@ -18,7 +18,7 @@ import (
 
 // Serve answers the connections of l, over TLS if there are the files of a certificate and its
 // key, which are read again when they change, until ctx ends. Then it finishes the calls that run,
-// for drainTime, and closes the Handler. What doesn't end in a few seconds is left behind. It
+// for DrainTime, and closes the Handler. What doesn't end in a few seconds is left behind. It
 // returns nil if that was why it ended.
 func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) error {
 	server := &http.Server{
@@ -30,6 +30,9 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 		ErrorLog: slog.NewLogLogger(h.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	l = netutil.LimitListener(l, maxConns())
+	if !h.cfg.Proxied {
+		l = newPeers(l, max(1, maxConns()/ofPeer))
+	}
 	ended := make(chan error, 1)
 	go func() {
 		if cert != "" {
@@ -45,10 +48,10 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 		return fmt.Errorf("serving HTTP: %w", err)
 	case <-ctx.Done():
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.cfg.DrainTime)
 	defer cancel()
 	if left := h.Drain(ctx); left > 0 {
-		h.cfg.Log.Warn("calls are ended that still run", "calls", left, "waited", drainTime)
+		h.cfg.Log.Warn("calls are ended that still run", "calls", left, "waited", h.cfg.DrainTime)
 	}
 	h.closeSoon()
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

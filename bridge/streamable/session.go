@@ -92,6 +92,9 @@ func (h *Handler) newSession(id, principal string) *session {
 // shown returns what the log names a session by. Its whole id would let a reader of the log use it.
 func shown(id string) string { return id[:6] }
 
+// idLength is how long the id of a session is at least.
+const idLength = 26
+
 // find returns a principal's session, in use, or nil.
 func (h *Handler) find(id, principal string) *session {
 	h.mu.Lock()
@@ -201,6 +204,9 @@ func (h *Handler) end(s *session, why error) {
 		s.mu.Lock()
 		streams := s.streams
 		s.streams = nil
+		for _, t := range s.over {
+			t.later.Stop()
+		}
 		s.mu.Unlock()
 		for _, stream := range streams {
 			stream.finish()
@@ -336,10 +342,10 @@ func (s *session) settle(t *stream) {
 		return
 	}
 	s.over = append(s.over, t)
+	t.later = time.AfterFunc(keepTime, func() { s.letGo(t) })
 	first := s.over[0]
 	many := len(s.over) > maxOver || s.held > maxKeptOwned/2
 	s.mu.Unlock()
-	time.AfterFunc(keepTime, func() { s.letGo(t) })
 	if many && first != t {
 		s.letGo(first)
 	}

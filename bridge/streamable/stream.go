@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 )
@@ -22,9 +23,12 @@ const (
 // one may have lost.
 type stream struct {
 	name string // in its session
-	of   *session
-	kept bool // or it ends with its reader
-	open int  // of its call and its POST, how many aren't over; guarded by of.mu
+	// of the POST's request in the log; set before the message is delivered
+	request string
+	of      *session
+	kept    bool        // or it ends with its reader
+	open    int         // of its call and its POST, how many aren't over; guarded by of.mu
+	later   *time.Timer // forgets it, once it is over and its session keeps it; guarded by of.mu
 
 	mu     sync.Mutex
 	events []event
@@ -47,6 +51,9 @@ type event struct {
 func newStream(name string, of *session, kept bool) *stream {
 	return &stream{name: name, of: of, kept: kept, open: 2, first: 1, next: 1, news: make(chan struct{})}
 }
+
+// LogName returns what the log names the request by whose answer the stream carries.
+func (s *stream) LogName() string { return s.request }
 
 // changed wakes those who wait. It is called with mu held.
 func (s *stream) changed() {

@@ -11,6 +11,7 @@ package streamable
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -32,7 +33,6 @@ const (
 
 	idleTimeout = 30 * time.Minute // of a session
 	keepTime    = 5 * time.Minute  // of what was sent on a stream, from its end on
-	drainTime   = 25 * time.Second // for calls that run when the server is told to end
 	endTime     = 5 * time.Second  // for sessions to end then
 	hangUpTime  = time.Second      // for the answers to calls that end with their session
 
@@ -72,6 +72,13 @@ type Config struct {
 	// Replica is the bridge's name where there are others behind the same address: its sessions carry
 	// it, and those of another one are answered with 421 and that one's name. Clients know it too.
 	Replica client.Replica
+
+	// Proxied says that a proxy is in front, which has all the connections, and tells by
+	// X-Forwarded-For whose they are.
+	Proxied bool
+
+	// DrainTime is how long calls that run may go on when the server is told to end; 0 ends them then.
+	DrainTime time.Duration
 
 	// Lost, which may be nil, returns why no code can be run for now. /healthz is 503 while it does.
 	Lost func() error
@@ -134,7 +141,8 @@ func New(cfg Config) *Handler {
 	}
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), drained: make(chan struct{}),
-		sessions: map[string]*session{}, owners: map[string]*owner{}, turned: refusals{log: cfg.Log},
+		sessions: map[string]*session{}, owners: map[string]*owner{},
+		turned: refusals{log: cfg.Log, proxied: cfg.Proxied, byStatus: map[int]*refused{}},
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	h.mux.HandleFunc(Path, h.serveMCP)
@@ -153,25 +161,35 @@ func New(cfg Config) *Handler {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	counted := &countedWriter{ResponseWriter: w}
-	defer func() { h.counts.answered(counted.status) }()
+	seen := &seenWriter{ResponseWriter: w, name: rand.Text()[:8]}
+	seen.Header().Set(headerRequest, seen.name)
+	health := r.URL.Path == "/healthz"
+	defer func() {
+		h.counts.answered(seen.status)
+		if seen.why != "" && !health {
+			h.turned.add(r, seen)
+		}
+	}()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	if r.URL.Path == "/healthz" { // which an orchestrator asks by an address of its own
-		h.serveHealth(counted, r)
+	if health { // which an orchestrator asks by an address of its own
+		h.serveHealth(seen, r)
 		return
 	}
 	if why := h.foreign(r); why != "" {
-		h.turned.add(r, http.StatusForbidden, why)
-		refuse(counted, http.StatusForbidden, why)
+		refuse(seen, http.StatusForbidden, why)
 		return
 	}
-	h.mux.ServeHTTP(counted, r)
+	h.mux.ServeHTTP(seen, r)
 }
 
 // serveHealth says whether new calls are taken. It tells no secrets: who asks isn't known.
 func (h *Handler) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	if h.cfg.Lost != nil && h.cfg.Lost() != nil {
-		refuse(w, http.StatusServiceUnavailable, "no code can be run now: what runs it can't be reached, as the log says")
+		refuse(
+			w,
+			http.StatusServiceUnavailable,
+			"no code can be run now: what runs it can't be reached, as the log says",
+		)
 		return
 	}
 	if h.isDraining() {
@@ -193,6 +211,7 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	w.(*seenWriter).principal = principal
 	o := h.enter(principal, r.Method)
 	if o == nil {
 		w.Header().Set("Retry-After", "1")
@@ -237,7 +256,6 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (principal strin
 	if refusal.WWWAuthenticate != "" {
 		w.Header().Set("WWW-Authenticate", refusal.WWWAuthenticate)
 	}
-	h.turned.add(r, refusal.Status, refusal.Message)
 	refuse(w, refusal.Status, refusal.Message)
 	return "", false
 }

@@ -190,7 +190,7 @@ func TestRequestsOfTheServer(t *testing.T) {
 }
 
 // TestTraceIsTold: a server learns of the trace of its call, beside whatever else it is told, and
-// of none where there is none.
+// of none where there isn't one.
 func TestTraceIsTold(t *testing.T) {
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2},
 		TraceFlags: trace.FlagsSampled})

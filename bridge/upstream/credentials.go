@@ -25,7 +25,7 @@ import (
 // Logins hands out the tokens that the user's logins have left. Its methods may be called
 // concurrently.
 type Logins interface {
-	// Token returns an access token for a server, renewed if need be, or empty where there is none.
+	// Token returns an access token for a server, renewed if need be, or empty where there isn't one.
 	// refused is the one that the server has just refused, which is not handed out again; empty for
 	// none.
 	Token(ctx context.Context, server discovery.Server, refused string) (string, error)

@@ -106,7 +106,7 @@ func (t *idleTimer) stop() {
 }
 
 const (
-	firstBackoff   = time.Second // after the second failure in a row; after the first there is none
+	firstBackoff   = time.Second // after the second failure in a row; after the first there isn't one
 	longestBackoff = 30 * time.Second
 )
 

@@ -70,7 +70,7 @@ func (s *server) misbehave(r request) {
 type bad struct {
 	what, mode, tool, args string
 	bound                  func(*Config)
-	// nil: call the tool, or list the tools where there is none
+	// nil: call the tool, or list the tools where there isn't one
 	play func(ctx context.Context, p *Pool) (string, error)
 	next bool // the next call has to work
 }

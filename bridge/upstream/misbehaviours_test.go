@@ -48,7 +48,7 @@ var misbehaviours = []bad{
 	{what: "answers with bytes that are no UTF-8", mode: "normal", tool: "bad utf-8", next: true},
 	{what: "answers with an error that is a text", mode: "normal", tool: "error",
 		args: `{"e":"no s3cr3t-value"}`, next: true},
-	{what: "answers with an error whose code is none", mode: "normal", tool: "error",
+	{what: "answers with an error whose code is no number", mode: "normal", tool: "error",
 		args: `{"e":{"code":"EFAIL","message":"x"}}`, next: true},
 	{what: "answers with 20,000 lists in each other", mode: "normal", tool: "deep", next: true},
 	{what: "answers with ten megabytes", mode: "normal", tool: "big", next: true},

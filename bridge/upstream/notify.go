@@ -71,7 +71,8 @@ func (s *session) progressed(params json.RawMessage) {
 	}
 	s.conn.Waiting(n.Token, func() {
 		if f, ok := s.progress.byID.Load(jsonrpc.TextOf(n.Token)); ok {
-			f.(func(Progress))(Progress{Progress: *n.Progress, Total: n.Total, Message: s.mask.cut(n.Message, MaxProgressText)})
+			f.(func(Progress))(Progress{Progress: *n.Progress, Total: n.Total,
+				Message: s.mask.cut(n.Message, MaxProgressText)})
 		}
 	})
 }

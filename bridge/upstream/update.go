@@ -15,9 +15,9 @@ var errRetired = errors.New("its configuration has changed or is gone, and it is
 // A generation is the set of servers between two Updates. What has pinned it goes on with it,
 // whatever is configured since.
 type generation struct {
-	entries map[string]*entry
-	apart   map[owner]*entry // of servers that each principal has for itself, made as they are used
-	pins    int
+	entries  map[string]*entry
+	isolated map[owner]*entry // of servers that each principal has for itself, made as they are used
+	pins     int
 }
 
 // Pin returns a context under which the pool uses the servers as they are configured now, until
@@ -55,7 +55,7 @@ func (p *Pool) Update(servers []discovery.Server) {
 // generation returns a generation of these servers, with the entries of old whose definitions are
 // the same. The caller has p.mu, or is NewPool, which has no old one.
 func (p *Pool) generation(servers []discovery.Server, old *generation) *generation {
-	g := &generation{entries: make(map[string]*entry, len(servers)), apart: map[owner]*entry{}}
+	g := &generation{entries: make(map[string]*entry, len(servers)), isolated: map[owner]*entry{}}
 	if old == nil {
 		old = &generation{}
 	}
@@ -71,10 +71,10 @@ func (p *Pool) generation(servers []discovery.Server, old *generation) *generati
 		e.held++
 		g.entries[s.Name], p.known[e] = e, true
 	}
-	for of, e := range old.apart {
+	for of, e := range old.isolated {
 		if g.entries[of.server] == old.entries[of.server] {
 			e.held++
-			g.apart[of] = e
+			g.isolated[of] = e
 		}
 	}
 	return g
@@ -100,7 +100,7 @@ func (p *Pool) release(g *generation) {
 	for _, e := range g.entries {
 		letGo(e)
 	}
-	for _, e := range g.apart {
+	for _, e := range g.isolated {
 		letGo(e)
 	}
 	for e := range p.known {
@@ -132,5 +132,5 @@ func (p *Pool) find(ctx context.Context, server string) *entry {
 	if e == nil || !e.server.Isolate || o.principal == "" {
 		return e
 	}
-	return p.apart(g, e, owner{server, o.principal})
+	return p.ownEntry(g, e, owner{server, o.principal})
 }

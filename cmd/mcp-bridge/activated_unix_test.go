@@ -3,12 +3,15 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // activate is the command of a bridge to which the file of a socket is handed over, as systemd
@@ -35,7 +38,8 @@ func TestActivated(t *testing.T) {
 	if want := "http://" + socket.Addr().String() + "/mcp"; l.url != want {
 		t.Errorf("it listens at %s, want %s", l.url, want)
 	}
-	if status, answer, _ := l.post("", "tools/list", "", ""); status != 200 || !strings.Contains(answer, "run_python") {
+	if status, answer, _ := l.post("", "tools/list", "", ""); status != 200 ||
+		!strings.Contains(answer, "run_python") {
 		t.Errorf("it answers %d, %s", status, answer)
 	}
 }
@@ -47,7 +51,8 @@ func TestActivatedExposed(t *testing.T) {
 	defer socket.Close()
 	cmd := activate(t, socket)
 	cmd.Args = append(cmd.Args, "serve", "--http", bySystemd)
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "can be reached from other machines") {
+	if out, err := cmd.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "can be reached from other machines") {
 		t.Errorf("%v, %s", err, out)
 	}
 	for name, vars := range map[string][]string{
@@ -56,7 +61,8 @@ func TestActivatedExposed(t *testing.T) {
 		"half a notice": {"LISTEN_FDS=1"},
 	} {
 		cmd := with(command(t, nil, "serve", "--http", bySystemd), vars...)
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "no socket was handed over") {
+		if out, err := cmd.CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), "no socket was handed over") {
 			t.Errorf("%s: %v, %s", name, err, out)
 		}
 	}
@@ -82,5 +88,70 @@ func TestUnits(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Contains(string(out), dir) {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestUnitIsActivated: what the service of packaging/systemd starts serves under systemd's own
+// activation, at the first connection.
+func TestUnitIsActivated(t *testing.T) {
+	activate, err := exec.LookPath("systemd-socket-activate")
+	if err != nil {
+		t.Skip("there is no systemd-socket-activate")
+	}
+	unit, err := os.ReadFile(filepath.Join("..", "..", "packaging", "systemd", "mcp-bridge.service"))
+	must(t, err)
+	_, rest, _ := strings.Cut(string(unit), "\nExecStart=/usr/bin/mcp-bridge ")
+	args, _, found := strings.Cut(rest, "\n")
+	if !found {
+		t.Fatal("the service has no ExecStart")
+	}
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	addr := socket.Addr().String()
+	must(t, socket.Close())
+	plain := command(t, nil, strings.Fields(args)...)
+	cmd := exec.Command(activate, "--listen="+addr)
+	for _, variable := range plain.Env { // it hands on no others
+		cmd.Args = append(cmd.Args, "--setenv="+variable)
+	}
+	cmd.Args = append(append(cmd.Args, plain.Path), plain.Args[1:]...)
+	cmd.Env, cmd.Stderr = plain.Env, logFile(t)
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	within(t, "it listens", func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+	l := &overHTTP{t: t, url: "http://" + addr + "/mcp"}
+	if status, answer, _ := l.post("", "tools/list", "", ""); status != 200 ||
+		!strings.Contains(answer, "run_python") {
+		t.Errorf("it answers %d, %s", status, answer)
+	}
+}
+
+// TestTimeToEnd: systemd and Kubernetes give a bridge the time that its longest run may take by
+// default, and some for its end.
+func TestTimeToEnd(t *testing.T) {
+	cfg, err := readConfig()
+	must(t, err)
+	least := int(time.Duration(cfg.MaxTimeout)/time.Second) + 15
+	for file, setting := range map[string]string{
+		"systemd/mcp-bridge.service":             "\nTimeoutStopSec=",
+		"kubernetes/bridge.yaml":                 " terminationGracePeriodSeconds: ",
+		"kubernetes/chart/templates/bridge.yaml": " terminationGracePeriodSeconds: ",
+	} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "packaging", filepath.FromSlash(file)))
+		must(t, err)
+		_, rest, _ := strings.Cut(string(text), setting)
+		var seconds int
+		if _, err := fmt.Sscan(rest, &seconds); err != nil || seconds < least {
+			t.Errorf("%s: %d s are given (%v), want %d at least", file, seconds, err, least)
+		}
 	}
 }

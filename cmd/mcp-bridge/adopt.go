@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -137,7 +136,7 @@ func wishOf(kept *approvals.Approvals, found discovery.Catalog) install.Wish {
 		Tokens: func(s discovery.Server, sent install.Sent) (int, bool) {
 			return definitionTokens(openTools(), s, sent)
 		},
-		Own: bridge.StandingTokens(c), OwnTools: bridge.StandingTools,
+		Own: func(sent install.Sent) int { return ownTokens(c, sent) },
 	}
 }
 
@@ -185,8 +184,9 @@ func shownMoves(in *install.Installer, plan install.Moves) (string, error) {
 			fmt.Fprintf(&b, "; not counted are servers whose tools aren't known yet: %d; mcp-bridge tools asks them",
 				l.Unknown)
 		}
-		if l.Note != "" {
-			b.WriteString("; " + l.Note)
+		if l.SearchOff != "" {
+			fmt.Fprintf(&b, "; its tool search is on by default, and with %s it is about %s before, %s after",
+				l.SearchOff, text.Count(int64(l.Whole.Before)), text.Count(int64(l.Whole.After)))
 		}
 		b.WriteString("\n")
 	}

@@ -233,7 +233,8 @@ func TestNamedFiles(t *testing.T) {
 		there = append(there, filepath.ToSlash(path))
 		return err
 	}))
-	named := regexp.MustCompile("`([\\w/]+\\.(?:go|py|golden|txt))`").FindAllStringSubmatch(readArchitecture(t), -1)
+	named := regexp.MustCompile("`([\\w/]+\\.(?:go|py|golden|txt))`").FindAllStringSubmatch(readArchitecture(t),
+		-1)
 	if len(named) < 10 {
 		t.Fatalf("the page names only %d files", len(named))
 	}
@@ -293,7 +294,8 @@ func TestSymptoms(t *testing.T) {
 			}
 			return err
 		}
-		if strings.HasSuffix(path, "_test.go") || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".py") {
+		if strings.HasSuffix(path, "_test.go") || !strings.HasSuffix(path, ".go") &&
+			!strings.HasSuffix(path, ".py") {
 			return nil
 		}
 		text, err := os.ReadFile(path)

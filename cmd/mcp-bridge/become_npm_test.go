@@ -40,8 +40,10 @@ func newPrey(t *testing.T) *prey {
 	} {
 		p.write(file, text)
 	}
-	files, err := json.Marshal(map[string]any{"mcpServers": map[string]entry{"files": {Command: filepath.Join(bin, "mcp-server-filesystem"), Args: []string{home},
-		Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}}}})
+	files, err := json.Marshal(
+		map[string]any{"mcpServers": map[string]entry{"files": {Command: filepath.Join(bin,
+			"mcp-server-filesystem"), Args: []string{home},
+			Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}}}})
 	must(t, err)
 	p.write("mine.json", string(files))
 	data := os.Getenv("XDG_DATA_HOME")

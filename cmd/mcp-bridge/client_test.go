@@ -64,8 +64,8 @@ func serveTo(t *testing.T, cmd *exec.Cmd, capabilities map[string]any) *client {
 	must(t, cmd.Start())
 	go c.read(stdout)
 	t.Cleanup(c.close)
-	c.hello = c.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": capabilities,
-		"clientInfo": map[string]any{"name": "test", "version": "0"}}).Result
+	c.hello = c.request("initialize", map[string]any{"protocolVersion": "2025-11-25",
+		"capabilities": capabilities, "clientInfo": map[string]any{"name": "test", "version": "0"}}).Result
 	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	return c
 }
@@ -208,8 +208,8 @@ func (c *client) asked(method, result, code string, more map[string]any) (got an
 // printed "up". It may have more arguments.
 func (c *client) startLong(more ...map[string]any) (id int, answer <-chan message) {
 	c.t.Helper()
-	args := map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)", "servers": []string{},
-		"timeout": 120}
+	args := map[string]any{"code": "print('up', flush=True)\nimport time; time.sleep(100)",
+		"servers": []string{}, "timeout": 120}
 	for _, m := range more {
 		maps.Copy(args, m)
 	}

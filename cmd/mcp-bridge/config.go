@@ -174,8 +174,8 @@ func (c config) check() error {
 		unless(c.Queue >= 0 && c.Queue <= maxQueue, "_QUEUE must be a number from 0 to %d", maxQueue),
 		unless(c.QueueTimeout > 0, "_QUEUE_TIMEOUT must be positive; MCP_BRIDGE_QUEUE=0 is for no queue"),
 		named("STATE", c.State, bridge.StateNone, bridge.StateSession),
-		unless(c.State == bridge.StateNone || c.Sandboxes != 0, "_STATE=%s needs sandboxes, and MCP_BRIDGE_SANDBOXES "+
-			"is 0", c.State),
+		unless(c.State == bridge.StateNone || c.Sandboxes != 0, "_STATE=%s needs sandboxes, and "+
+			"MCP_BRIDGE_SANDBOXES is 0", c.State),
 		unless(c.Sandboxes != 0 || !bridge.NeedsSandboxes(c.Tools), "_TOOLS has tools that need sandboxes, and "+
 			"MCP_BRIDGE_SANDBOXES is 0"),
 		unless(c.Hibernate == "" || c.Sandboxes != 0, "_HIBERNATE needs sandboxes, and MCP_BRIDGE_SANDBOXES is 0"),

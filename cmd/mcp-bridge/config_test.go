@@ -199,8 +199,8 @@ func TestVariables(t *testing.T) {
 		"CONFIG=/a.json" + string(os.PathListSeparator) + "b": "MCP_BRIDGE_CONFIG and MCP_SERVERS_CONFIG: " +
 			`"b" is not an absolute path, nor one below ~`,
 		"CONFIG=~/a.json": "",
-		"STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: what is kept between runs is in a sandbox, " +
-			"and no directory of yours is mounted; remove the variable",
+		"STATE_DIR=/home/me/MCPs": "MCP_BRIDGE_STATE_DIR has no meaning here: what is kept between runs is in a " +
+			"sandbox, and no directory of yours is mounted; remove the variable",
 		"STATE_DIR=": "",
 		"ALLOW_SELF_SERVER=1": "MCP_BRIDGE_ALLOW_SELF_SERVER has no meaning here: the bridge never starts itself " +
 			"as one of its servers; remove the variable, or set it to 0",

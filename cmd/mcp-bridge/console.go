@@ -135,7 +135,8 @@ func dialBridges(ctx context.Context, printed func(m *jsonrpc.Message)) (all []*
 	return all, nil
 }
 
-func newBridgeConn(ctx context.Context, pid int, conn net.Conn, printed func(m *jsonrpc.Message)) *bridgeConn {
+func newBridgeConn(ctx context.Context, pid int, conn net.Conn,
+	printed func(m *jsonrpc.Message)) *bridgeConn {
 	ctx, end := context.WithCancel(ctx)
 	lines := jsonrpc.NewLines(conn, 0, nil)
 	b := &bridgeConn{pid: pid, end: end, done: make(chan struct{})}

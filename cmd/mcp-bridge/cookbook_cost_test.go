@@ -50,14 +50,16 @@ func (d standing) loaded(used map[string]bool) (tokens int) {
 		tokens += d.count(d.tools[name])
 	}
 	slices.Sort(names)
-	return tokens + d.count("ToolSearch"+`{"query":"select:`+strings.Join(names, ",")+`","max_results":5}`+"Tool loaded.")
+	return tokens + d.count("ToolSearch"+`{"query":"select:`+strings.Join(names, ",")+`","max_results":5}`+
+		"Tool loaded.")
 }
 
 // tables returns what stands in the cookbook, and in docs/why.md, of the tasks' tokens.
 func (d standing) tables(recipes []recipe, all []spent) (costs, why string) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| task | calls | their arguments and results | all definitions loaded | tool search | mcp-bridge |"+
-		" of it searches | of it code and output |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+	fmt.Fprintf(&b, "| task | calls | their arguments and results | all definitions loaded | tool search | "+
+		"mcp-bridge | of it searches | of it code and output |\n"+
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	var sums [3][]int
 	for i, s := range all {
 		loaded, searched := d.all()+s.direct, d.names()+d.loaded(s.used)+s.direct
@@ -73,8 +75,8 @@ func (d standing) tables(recipes []recipe, all []spent) (costs, why string) {
 	}
 	costs = b.String()
 	b.Reset()
-	fmt.Fprintf(&b, "| tokens | before a task, with %d tools of %d servers | the cookbook's tasks, the median | "+
-		"the smallest | the largest |\n| --- | ---: | ---: | ---: | ---: |\n", len(d.tools), d.servers)
+	fmt.Fprintf(&b, "| tokens | before a task, with %d tools of %d servers | the cookbook's tasks, the "+
+		"median | the smallest | the largest |\n| --- | ---: | ---: | ---: | ---: |\n", len(d.tools), d.servers)
 	for i, way := range []struct {
 		name     string
 		standing int
@@ -82,7 +84,8 @@ func (d standing) tables(recipes []recipe, all []spent) (costs, why string) {
 		slices.Sort(sums[i])
 		fmt.Fprintf(&b, "| %s |", way.name)
 		half := len(sums[i]) / 2
-		for _, n := range []int{way.standing, (sums[i][half-1] + sums[i][half]) / 2, sums[i][0], sums[i][len(sums[i])-1]} {
+		for _, n := range []int{way.standing, (sums[i][half-1] + sums[i][half]) / 2, sums[i][0],
+			sums[i][len(sums[i])-1]} {
 			fmt.Fprintf(&b, " %s |", text.Count(int64(n)))
 		}
 		b.WriteString("\n")

@@ -27,7 +27,8 @@ func cookbookServers(t *testing.T, from, dir, records string) map[string]entry {
 	}
 	python := filepath.Join(from, "python", "bin")
 	return map[string]entry{
-		"fetch":      server("fetch", filepath.Join(python, "mcp-server-fetch"), "--ignore-robots-txt", "--allow-private-ips"),
+		"fetch": server("fetch", filepath.Join(python, "mcp-server-fetch"), "--ignore-robots-txt",
+			"--allow-private-ips"),
 		"filesystem": server("filesystem", filepath.Join(node, "mcp-server-filesystem"), "."),
 		"git":        server("git", filepath.Join(python, "mcp-server-git"), "--repository", "repo"),
 		"memory":     server("memory", filepath.Join(node, "mcp-server-memory")),
@@ -139,7 +140,8 @@ func history(t *testing.T, dir string) {
 		text := prose(i, 5)
 		fmt.Fprintf(&in, "M 100644 inline file-%d.txt\ndata %d\n%s\n", i%40, len(text), text)
 	}
-	for _, step := range []struct{ in, args string }{{"", "init -q -b main ."}, {in.String(), "fast-import --quiet"}} {
+	for _, step := range []struct{ in, args string }{{"", "init -q -b main ."},
+		{in.String(), "fast-import --quiet"}} {
 		must(t, os.MkdirAll(dir, 0o700))
 		cmd := exec.CommandContext(t.Context(), "git", strings.Fields(step.args)...)
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(step.in)
@@ -154,14 +156,16 @@ func history(t *testing.T, dir string) {
 func customers(t *testing.T, from, path string) {
 	t.Helper()
 	var sql strings.Builder
-	sql.WriteString("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, plan TEXT, country TEXT, seats INTEGER);\n")
+	sql.WriteString("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, plan TEXT, country TEXT, " +
+		"seats INTEGER);\n")
 	for i := 1; i <= 600; i++ {
 		fmt.Fprintf(&sql, "INSERT INTO customers VALUES (%d, '%s %d', '%s', '%s', %d);\n", i, pick(i*3, "Acme",
 			"Borealis", "Cobalt", "Delta", "Ember"), i, pick(i*7/2, "free", "team", "pro"), pick(i, "DE", "FR", "IT",
 			"PL"), i*17%90)
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(from, "python-sqlite", "bin", "python3"), "-c",
-		"import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript('BEGIN;' + sys.stdin.read() + 'COMMIT;')", path)
+		"import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript('BEGIN;' + sys.stdin.read() + 'COMMIT;')",
+		path)
 	cmd.Stdin = strings.NewReader(sql.String())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("python3: %v: %s", err, out)
@@ -196,7 +200,8 @@ func cookbookWeb(t *testing.T) (url string) {
 		case kind == "jobs" && times < 3:
 			say(map[string]any{"id": n, "state": "queued", "seconds": times, "message": "waiting for a runner"})
 		case kind == "jobs" && times < 12:
-			say(map[string]any{"id": n, "state": "running", "seconds": times, "message": fmt.Sprintf("%d %% built", times*8)})
+			say(map[string]any{"id": n, "state": "running", "seconds": times,
+				"message": fmt.Sprintf("%d %% built", times*8)})
 		case kind == "jobs":
 			say(map[string]any{"id": n, "state": "failed", "seconds": times, "message": "tests: 2 of 412 failed"})
 		case kind == "reports" && n%3 == 0 && times <= n%2+1:

@@ -113,7 +113,8 @@ func TestCookbook(t *testing.T) {
 	n := -1
 	want := recipeProgram.ReplaceAllStringFunc(page, func(block string) string {
 		n++
-		return block[:strings.LastIndex(block, "```text\n")] + "```text\n" + strings.TrimRight(printed[n], "\n") + "\n```"
+		return block[:strings.LastIndex(block, "```text\n")] + "```text\n" + strings.TrimRight(printed[n], "\n") +
+			"\n```"
 	})
 	costs, why := definitions.tables(recipes(page), all)
 	compare(t, "../../docs/cookbook.md", page, between(t, want, "costs", costs))
@@ -130,16 +131,18 @@ func setUp(t *testing.T, from string) (*kitchen, standing) {
 	must(t, err)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	k := &kitchen{count: func(text string) int { return len(enc.EncodeOrdinary(text)) }, consumed: map[string]int{},
-		records: t.TempDir()}
+	k := &kitchen{count: func(text string) int { return len(enc.EncodeOrdinary(text)) },
+		consumed: map[string]int{}, records: t.TempDir()}
 	web := cookbookWeb(t)
 	cookbookData(t, from, dir, web)
 	servers := cookbookServers(t, from, dir, k.records)
 	cmd := with(command(t, servers), "MCP_BRIDGE_UPSTREAM_START_TIMEOUT=120", "MCP_BRIDGE_MAX_TIMEOUT=600")
 	k.c = serve(t, cmd)
-	artifacts := regexp.MustCompile(`MCP_BRIDGE_ARTIFACTS=(.*)`).FindStringSubmatch(strings.Join(cmd.Env, "\n"))[1]
+	artifacts := regexp.MustCompile(`MCP_BRIDGE_ARTIFACTS=(.*)`).FindStringSubmatch(strings.Join(cmd.Env,
+		"\n"))[1]
 	const page = "http://localhost:8000"
-	k.there = strings.NewReplacer(dir, "/home/you/work", web, page, artifacts, "/home/you/.local/share/mcp-bridge/artifacts")
+	k.there = strings.NewReplacer(dir, "/home/you/work", web, page, artifacts,
+		"/home/you/.local/share/mcp-bridge/artifacts")
 	k.here = strings.NewReplacer(page, web)
 	for name := range servers {
 		k.servers = append(k.servers, name)
@@ -149,7 +152,7 @@ func setUp(t *testing.T, from string) (*kitchen, standing) {
 		map[string]any{"timeout": 600}); got.IsError {
 		t.Fatalf("not all servers start: %s", got.Text)
 	}
-	search, err := os.ReadFile("../../test/hosts/tool-search.txt")
+	search, err := os.ReadFile("../../discovery/hosts/tool-search.txt")
 	must(t, err)
 	d := standing{count: k.count, announced: strings.TrimSpace(string(search)), tools: map[string]string{}}
 	for _, raw := range definitionsOf(t, k.c) {
@@ -195,7 +198,8 @@ func (k *kitchen) search(t *testing.T, r recipe) (tokens int) {
 		tokens += k.count(args) + k.count(k.shown(got.Text))
 		found += got.Text
 	}
-	for _, m := range regexp.MustCompile(`mcp_\w+\.(\w+)`).FindAllStringSubmatch(strings.Join(r.programs, ""), -1) {
+	for _, m := range regexp.MustCompile(`mcp_\w+\.(\w+)`).FindAllStringSubmatch(strings.Join(r.programs, ""),
+		-1) {
 		if !strings.Contains(found, m[0]+"(") && !strings.Contains(found, "def "+m[1]+"(") {
 			t.Errorf("no search finds %s:\n%s", m[0], found)
 		}

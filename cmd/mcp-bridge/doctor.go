@@ -41,7 +41,8 @@ func doctorCmd(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document instead of the table")
-	cmd.Flags().BoolVar(&onlyReap, "reap", false, "show and remove what dead bridges have left, and nothing else")
+	cmd.Flags().BoolVar(&onlyReap, "reap", false, "show and remove what dead bridges have left, and "+
+		"nothing else")
 	return cmd
 }
 

@@ -69,9 +69,14 @@ func (d *doctor) network(ctx context.Context, image runtime.Image) {
 		d.say(toKnow, policy, "a pod without the guest could not try: "+err.Error(),
 			guestsFilter+" may be all that keeps code from the network", "run it again")
 	case reached:
-		d.say(toKnow, policy, "a pod without the guest reached the API server: this cluster's network keeps none, or "+
-			"none is there", "only "+guestsFilter+" keeps code from the network",
-			"kubectl apply -k packaging/kubernetes, in a cluster whose network keeps policies")
+		d.say(
+			toKnow,
+			policy,
+			"a pod without the guest reached the API server: this cluster's network keeps none, or "+
+				"none is there",
+			"only "+guestsFilter+" keeps code from the network",
+			"kubectl apply -k packaging/kubernetes, in a cluster whose network keeps policies",
+		)
 	default:
 		d.say(fine, policy, "holds: a pod without the guest could not reach the API server",
 			"code reaches nothing, also without "+guestsFilter, "")

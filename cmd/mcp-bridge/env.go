@@ -232,7 +232,8 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 			fmt.Fprintf(a.stdout, "wrote %s, which a cluster needs beside %s.toml: docs/kubernetes.md\n", labels, name)
 		}
 	}()
-	if err := p.driver.SaveImage(ctx, env.Image.ID, f); err != nil {
+	// By its name: what is loaded without one is no environment.
+	if err := p.driver.SaveImage(ctx, env.Image.Ref, f); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -240,8 +241,7 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 	}
 	layout, err := isLayout(f)
 	if err == nil && !layout {
-		a.say("this engine writes docker's own archive, not an OCI layout: docker load reads it; docker 25 and" +
-			" podman write both")
+		a.say("this engine writes docker's own archive, not an OCI layout: docker load and podman load read it")
 	}
 	return err
 }
@@ -270,6 +270,7 @@ type environmentJSON struct {
 	Built    *time.Time        `json:"built,omitempty"`
 	Python   string            `json:"python,omitempty"`
 	Packages map[string]string `json:"packages,omitempty"`
+	Slow     string            `json:"slow,omitempty"` // what has no bytecode
 	File     string            `json:"file,omitempty"`
 }
 
@@ -296,7 +297,7 @@ func envRows(built []environments.Environment, known []environments.Definition) 
 		if env, is := of[d.Name]; is {
 			r.State, r.Why, r.Image, r.Layer, r.Bytes, r.Built = stateBuilt, env.Outdated, env.Image.ID, env.Layer,
 				env.Size, &env.Built
-			r.Python, r.Packages = env.Interpreter.String(), map[string]string{}
+			r.Python, r.Packages, r.Slow = env.Interpreter.String(), map[string]string{}, withoutBytecode(env)
 			for _, p := range env.Distributions {
 				r.Packages[p.Name] = p.Version
 			}
@@ -334,6 +335,9 @@ func (a *app) envList(ctx context.Context, p *parts, asJSON bool) error {
 	s := a.stdout.Screen()
 	s.Table(terminal.Table{Rows: table, Spare: 5, Word: 1})
 	for _, r := range rows {
+		if r.Slow != "" {
+			s.Lines(0, 2, fmt.Sprintf("%s: %s; runs that import those compile them", r.Name, r.Slow))
+		}
 		switch {
 		case r.State == stateOutdated:
 			s.Lines(0, 2, fmt.Sprintf("%s: %s; next: mcp-bridge env build %s", r.Name, r.Why, r.Name))
@@ -352,8 +356,20 @@ func short(digest string) string {
 
 // environmentLine describes an environment that is built, in one line.
 func environmentLine(env environments.Environment, now time.Time) string {
-	return fmt.Sprintf("%s, %s, %d packages, %s, layer %s", env.Image.Ref, units.HumanSize(float64(env.Size)),
+	line := fmt.Sprintf("%s, %s, %d packages, %s, layer %s", env.Image.Ref, units.HumanSize(float64(env.Size)),
 		len(env.Distributions), age(env.Built, now), short(env.Layer))
+	if slow := withoutBytecode(env); slow != "" {
+		line += ", " + slow
+	}
+	return line
+}
+
+// withoutBytecode says how many sources have none; "" if all have.
+func withoutBytecode(env environments.Environment) string {
+	if env.Bytecode.Without == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d sources without bytecode", env.Bytecode.Without, env.Bytecode.Sources)
 }
 
 // packages returns the chooser of environments for code.

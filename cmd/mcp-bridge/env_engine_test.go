@@ -139,10 +139,20 @@ func (s *wheelhouse) run(code string) (stdout, stderr string, err error) {
 // clean fails the test if builds have left files.
 func (s *wheelhouse) clean() {
 	s.t.Helper()
-	left, err := filepath.Glob(filepath.Join(s.cache, "mcp-bridge", "environments", "l*"))
-	if must(s.t, err); len(left) > 0 {
+	if left := s.left(); len(left) > 0 {
 		s.t.Errorf("left are %q", left)
 	}
+}
+
+// left returns the files of builds, locks and downloads under way.
+func (s *wheelhouse) left() (all []string) {
+	s.t.Helper()
+	for _, pattern := range []string{"l*", "wheels/*.part"} {
+		left, err := filepath.Glob(filepath.Join(s.cache, "mcp-bridge", "environments", pattern))
+		must(s.t, err)
+		all = append(all, left...)
+	}
+	return all
 }
 
 // inert are files of a wheel that would do something if the wheel were installed.
@@ -158,12 +168,12 @@ func inert() map[string]string {
 }
 
 // TestEnvironmentOnEngine builds an environment on each engine: what a wheel has beside its
-// packages does nothing, the image's Python takes the bytecode, and a filled cache gives the same
-// layer without an index.
+// packages does nothing, the image's Python takes the bytecode, what was exported is an environment
+// once it is loaded, and a filled cache gives the same layer without an index.
 func TestEnvironmentOnEngine(t *testing.T) {
-	anyEngine(t)
+	engine := anyEngine(t)
 	s := newWheelhouse(t, inert())
-	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 packages")
+	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 packages", "1 of 2 sources without bytecode")
 	first := s.state()
 	if first.State != "built" || first.Packages["big"] != "1.0" ||
 		!strings.HasPrefix(first.Python, "CPython 3.") {
@@ -190,6 +200,17 @@ func TestEnvironmentOnEngine(t *testing.T) {
 		t.Errorf("after its removal it is %+v", got)
 	}
 	s.index.Close()
+	if out, err := exec.Command(engine, "load", "-i", file).CombinedOutput(); err != nil {
+		t.Fatalf("%s load: %v: %s", engine, err, out)
+	}
+	if got := s.state(); got.State != "built" || got.Layer != first.Layer {
+		t.Errorf("loaded is %+v; exported was %+v", got, first)
+	}
+	stdout, stderr, err = s.run("import sys\nsys.path.append('/opt/env')\nimport big\nprint(big.value)")
+	if err != nil || stdout != "42\n" {
+		t.Errorf("a container of what was loaded prints %q, %q, %v", stdout, stderr, err)
+	}
+	s.says("env", "remove", s.name)
 	s.says("env", "build", s.name)
 	if second := s.state(); second.Layer != first.Layer || second.Layer == "" {
 		t.Errorf("the layer is %s, then %s", first.Layer, second.Layer)
@@ -313,8 +334,7 @@ func TestKilledBuild(t *testing.T) {
 			}
 			noneLeft(t, []int{cmd.Process.Pid}, before, mark)
 			within(t, "no file is left", func() bool {
-				left, _ := filepath.Glob(filepath.Join(s.cache, "mcp-bridge", "environments", "layer-*"))
-				return len(left) == 0
+				return len(s.left()) == 0
 			})
 			if got := s.state(); got.State == "built" { // the engine had all of it
 				if out, errs, err := s.run("import sys; sys.path.append('/opt/env'); import big.m299; " +

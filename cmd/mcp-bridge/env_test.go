@@ -24,6 +24,7 @@ func builtData(base string, built time.Time) runtime.ListedImage {
 			label + ".layer":    "sha256:0123456789abcdef",
 			label + ".python":   `{"Version":"3.13.1","Machine":"x86_64","Glibc":"2.36"}`,
 			label + ".packages": `[{"Name":"numpy","Version":"2.5.5"},{"Name":"pandas","Version":"3.1.1"}]`,
+			label + ".bytecode": `{"Sources":4000,"Without":3}`,
 			label + ".size":     "275409920", label + ".built": built.Format(time.RFC3339)}}
 }
 
@@ -48,7 +49,8 @@ func TestEnvList(t *testing.T) {
 	must(t, a.envList(t.Context(), p, false))
 	for _, want := range []string{"data", "outdated", "275.4MB", "3 days old", "0123456789ab", "polars",
 		"not built",
-		"data: its lock has changed; next: mcp-bridge env build data", "bad.toml: there is no setting memory"} {
+		"data: its lock has changed; next: mcp-bridge env build data",
+		"data: 3 of 4000 sources without bytecode", "bad.toml: there is no setting memory"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the list lacks %q:\n%s", want, b.String())
 		}
@@ -63,7 +65,8 @@ func TestEnvList(t *testing.T) {
 	}
 	b.Reset()
 	must(t, showImages(t.Context(), a, p))
-	if !strings.Contains(b.String(), "localhost/mcp-bridge/env-data:latest, 275.4MB, 2 packages, 3 days old") {
+	if !strings.Contains(b.String(), "localhost/mcp-bridge/env-data:latest, 275.4MB, 2 packages, 3 days old") ||
+		!strings.Contains(b.String(), "3 of 4000 sources without bytecode") {
 		t.Errorf("image shows %s", b.String())
 	}
 }
@@ -93,7 +96,8 @@ func TestEnvRemoveAndExport(t *testing.T) {
 	}
 	must(t, a.envRemove(t.Context(), p, "data", true))
 	labels := filepath.Join(dir, "labels.data.json")
-	want := "wrote " + file + "\nwrote " + labels + ", which a cluster needs beside data.toml: docs/kubernetes.md\n" +
+	want := "wrote " + file + "\nwrote " + labels +
+		", which a cluster needs beside data.toml: docs/kubernetes.md\n" +
 		"removed the image of data\n" +
 		"data has no settings, list of packages or lock any more\n"
 	if b.String() != want {

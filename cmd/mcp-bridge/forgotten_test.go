@@ -26,15 +26,18 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow, settings := runtimetest.NewSlow(t, strings.TrimSpace(string(name))), filepath.Join(t.TempDir(), "containers.conf")
+	slow, settings := runtimetest.NewSlow(t, strings.TrimSpace(string(name))),
+		filepath.Join(t.TempDir(), "containers.conf")
 	var usual []byte
 	if path := os.Getenv("CONTAINERS_CONF"); path != "" {
 		if usual, err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
 	}
-	kept := slices.DeleteFunc(strings.Split(string(usual), "\n"), func(l string) bool { return strings.HasPrefix(l, "runtime =") || l == "[engine]" })
-	conf := fmt.Sprintf("[engine]\nruntime = \"slow\"\n%s\n[engine.runtimes]\nslow = [%q]\n", strings.Join(kept, "\n"), slow.Program)
+	kept := slices.DeleteFunc(strings.Split(string(usual), "\n"),
+		func(l string) bool { return strings.HasPrefix(l, "runtime =") || l == "[engine]" })
+	conf := fmt.Sprintf("[engine]\nruntime = \"slow\"\n%s\n[engine.runtimes]\n"+
+		"slow = [%q]\n", strings.Join(kept, "\n"), slow.Program)
 	if err := os.WriteFile(settings, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +45,8 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 	cmd := command(t, nil)
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0", "CONTAINERS_CONF="+settings)
 	c = serve(t, cmd)
-	_, answer = c.start("tools/call", map[string]any{"name": "run_python", "arguments": map[string]any{"code": "print(1)", "servers": []string{}}})
+	_, answer = c.start("tools/call", map[string]any{"name": "run_python",
+		"arguments": map[string]any{"code": "print(1)", "servers": []string{}}})
 	within(t, "the container is made", slow.Made)
 	if found := monitorsOf([]int{cmd.Process.Pid}); len(found) < 2 {
 		t.Fatalf("there is no more than %q, so that this test can't fail", found)
@@ -61,7 +65,7 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 }
 
 // TestServiceKilledWhileItStarts: the API service dies when a container is made and not written
-// down. No code ran, so the bridge begins the run anew with another service; and it ends what
+// down. No code ran, so the bridge begins the run again with another service; and it ends what
 // podman has forgotten.
 func TestServiceKilledWhileItStarts(t *testing.T) {
 	c, answer, service := forgetful(t)
@@ -72,8 +76,12 @@ func TestServiceKilledWhileItStarts(t *testing.T) {
 	if got := parseAnswer(t, <-answer); got.IsError || got.Text != "1\n" {
 		t.Errorf("got %+v", got)
 	}
-	within(t, "nothing is left", func() bool { return len(monitorsOf(pids)) == 0 && len(containersOf(t, pids)) == 0 })
-	if got := c.python("print('again')", map[string]any{"servers": []string{}}); got.IsError || got.Text != "again\n" {
+	within(t, "nothing is left", func() bool {
+		return len(monitorsOf(pids)) == 0 &&
+			len(containersOf(t, pids)) == 0
+	})
+	if got := c.python("print('again')", map[string]any{"servers": []string{}}); got.IsError ||
+		got.Text != "again\n" {
 		t.Errorf("the next call: %+v", got)
 	}
 }
@@ -90,6 +98,7 @@ func TestKilledWhileItStarts(t *testing.T) {
 		}
 	}
 	<-c.ended
-	defer c.cmd.Wait() //nolint:errcheck // it was killed; until then it is a zombie, as with a client that never asks
+	//nolint:errcheck // it was killed; until then it is a zombie, as with a client that never asks
+	defer c.cmd.Wait()
 	noneLeft(t, []int{pid}, before, "no process has this mark")
 }

@@ -89,7 +89,8 @@ except AttributeError as e:
     print(e)
 `, map[string]any{"servers": []string{"shop"}, "timeout": 60})
 	for _, want := range []string{
-		"['add', 'echo'] False", `this run has made all of the 2 calls that it may make, by the limit on "shop.add"`,
+		"['add', 'echo'] False", `this run has made all of the 2 calls that it may make, by the limit on ` +
+			`"shop.add"`,
 		`mcp_shop has no tool 'big' that may be called, by rule "shop.big" (` + policy +
 			`, line 2): too much; the tools are `,
 		`tool "echo" of server "shop" was not called: the user has said no, for all of this run`,

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
@@ -18,8 +19,8 @@ func (p *parts) hibernation() (*sandboxes.Hibernation, error) {
 	if p.cfg.Hibernate == "" {
 		return nil, nil
 	}
-	store, err := hibernation.Open(hibernation.Config{Dir: filepath.Clean(p.cfg.Hibernate), Key: p.hibernationKey,
-		Log: p.log})
+	store, err := hibernation.Open(hibernation.Config{Dir: filepath.Clean(p.cfg.Hibernate),
+		Key: func(mayMake bool) ([]byte, error) { return hibernationKey(p.log, mayMake) }, Log: p.log})
 	if err != nil {
 		return nil, usageError{fmt.Errorf("MCP_BRIDGE_HIBERNATE: %w", err)}
 	}
@@ -29,7 +30,7 @@ func (p *parts) hibernation() (*sandboxes.Hibernation, error) {
 // hibernationKey returns the user's key of saved sandboxes: from the keyring, or where there is
 // none from a file of mode 0600. If there is no key yet it makes one, or returns
 // hibernation.ErrNoKey.
-func (p *parts) hibernationKey(mayMake bool) ([]byte, error) {
+func hibernationKey(log *slog.Logger, mayMake bool) ([]byte, error) {
 	dir := stateDir()
 	if dir == "" {
 		return nil, errors.New("there is no place to keep it; set HOME or XDG_STATE_HOME")
@@ -56,7 +57,7 @@ func (p *parts) hibernationKey(mayMake bool) ([]byte, error) {
 		return nil, err
 	}
 	if in == secrets.InFile {
-		p.log.Warn("the key of saved sandboxes is in a file, since there is no keyring that takes it",
+		log.Warn("the key of saved sandboxes is in a file, since there is no keyring that takes it",
 			"file", store.File(account))
 	}
 	return base64.StdEncoding.DecodeString(text)

@@ -62,12 +62,17 @@ func TestSentDefinitions(t *testing.T) {
 	}
 	store, s := openTools(), discovery.Server{Name: "a", Command: "a"}
 	must(t, store.Save(s.Identity(), catalog.List{Tools: []upstream.Tool{
-		{Name: "x", InputSchema: []byte(`{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}`)},
+		{Name: "x", InputSchema: []byte(`{"$schema": "http://json-schema.org/draft-07/schema#", "type": ` +
+			`"object"}`)},
 		{Name: "y", InputSchema: []byte(`{"type": "object"}`)},
 	}}))
 	plain, _ := definitionTokens(store, s, install.Sent{})
 	more, _ := definitionTokens(store, s, install.Sent{PerTool: 5})
 	less, _ := definitionTokens(store, s, install.Sent{Without: "$schema"})
+	names, _ := definitionTokens(store, s, install.SentBy("Claude Code"))
+	if names >= plain || names < 10 {
+		t.Errorf("announced: %d of %d", names, plain)
+	}
 	if more != plain+10 || less >= plain-5 || less == 0 {
 		t.Errorf("%d, %d, %d", plain, more, less)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -68,22 +69,22 @@ const canary = "print(6 * 7, mcp_shop.add(a=1, b=9007199254740993)[\"sum\"])"
 // TestHostileTwice runs every program of testdata/hostile twice in a sandbox, and a canary then.
 // An interpreter that a program has broken stays so, which its comment says; but no answer, number
 // of calls, output or line of the audit log of a call may be another call's, or the program's own
-// word.
+// word. Those that need the machine for themselves come only with MCP_BRIDGE_TEST_LONG=1.
 func TestHostileTwice(t *testing.T) {
 	needEngine(t)
 	log := filepath.Join(t.TempDir(), "audit.log")
-	bridge := func() *client {
-		return serve(t, with(command(t, map[string]entry{"shop": shop(t), "other": shop(t)}),
-			"MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error", "MCP_BRIDGE_AUDIT="+log, "MCP_BRIDGE_TOOLS=all", "MCP_BRIDGE_SANDBOX_IDLE=2h",
-			fmt.Sprintf("MCP_BRIDGE_MAX_TIMEOUT=%d", patience)))
+	program := func() *exec.Cmd {
+		return with(command(t, map[string]entry{"shop": shop(t), "other": shop(t)}),
+			"MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error", "MCP_BRIDGE_AUDIT="+log,
+			"MCP_BRIDGE_TOOLS=all", "MCP_BRIDGE_SANDBOX_IDLE=2h",
+			fmt.Sprintf("MCP_BRIDGE_MAX_TIMEOUT=%d", patience))
 	}
-	all := bridge()
+	all := serve(t, program())
 	neighbour := all.sandboxed("secret = 'the neighbour'", "new", patience).Sandbox.ID
-	try := func(p hostile) {
+	try := func(t *testing.T, c *client, p hostile) {
 		t.Run(p.name, func(t *testing.T) {
-			c := all
 			if p.name == "calls_that_never_return" {
-				c = bridge() // it leaves a server that answers no more
+				c = serve(t, program()) // it leaves a server that answers no more
 			}
 			first, again, next := p.want, p.again, p.next
 			if p.kept != nil {
@@ -97,14 +98,11 @@ func TestHostileTwice(t *testing.T) {
 					"artifacts": 0.0, "error": nil, "truncated": false}
 			}
 			in := c.sandboxed("pass", "new", patience).Sandbox.ID
-			for i, step := range []struct {
+			for _, step := range []struct {
 				code    string
 				timeout int
 				want    map[string]any
 			}{{p.code, p.timeout, first}, {p.code, p.timeout, again}, {canary, patience, next}} {
-				if i == 1 && p.alone && raceDetector {
-					continue // it would take four minutes more
-				}
 				got := c.sandboxed(step.code, in, step.timeout)
 				check(t, step.want, got.hostileGot)
 				got.recorded(t, log, in)
@@ -123,7 +121,9 @@ func TestHostileTwice(t *testing.T) {
 		switch {
 		case testing.Short() && i%16 != 0:
 		case p.alone:
-			alone = append(alone, p)
+			if os.Getenv("MCP_BRIDGE_TEST_LONG") != "" {
+				alone = append(alone, p)
+			}
 		default:
 			queue <- p
 		}
@@ -133,14 +133,17 @@ func TestHostileTwice(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			for p := range queue {
-				try(p)
+				try(t, all, p)
 			}
 		})
 	}
 	wg.Wait()
-	for _, p := range alone {
-		try(p)
-	}
+	t.Run("alone", func(t *testing.T) {
+		c := serve(t, plain(t, program())) // with the race detector they take minutes
+		for _, p := range alone {
+			try(t, c, p)
+		}
+	})
 	got := all.sandboxed("print(secret)", neighbour, patience)
 	if got.Stdout != "the neighbour\n" || got.Sandbox.State != "kept" {
 		t.Errorf("another sandbox: %+v", got)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
@@ -94,7 +93,12 @@ func (a *app) install(ctx context.Context, names []string, o installOptions) err
 	}
 	c := install.Config{FS: discovery.Root(), Env: discovery.Current(cfg.Config), Ask: o.ask,
 		Project: o.scope == "project", Show: o.show, LookPath: onPath}
-	if c.Command, err = startedWith(c.Project); err != nil {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var vars []string
+	if c.Command, vars, err = startedWith(exe, c.Project); err != nil {
 		return err
 	}
 	var policy *install.File
@@ -111,7 +115,7 @@ func (a *app) install(ctx context.Context, names []string, o installOptions) err
 		if log, err = filepath.Abs(log); err != nil {
 			return err
 		}
-		c.Vars = []string{"MCP_BRIDGE_POLICY=" + path, "MCP_BRIDGE_AUDIT=" + log}
+		c.Vars = append(vars, "MCP_BRIDGE_POLICY="+path, "MCP_BRIDGE_AUDIT="+log)
 		if policy, err = install.PlanPolicy(path); err != nil {
 			return err
 		}
@@ -157,46 +161,6 @@ func onPath(command string) bool {
 	return err == nil
 }
 
-// startedWith returns how a host starts this program: by the name on PATH that leads to it, since
-// its file may be another one after an upgrade. A project's file has the bare name.
-func startedWith(project bool) ([]string, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	const npxCache = "_npx"
-	if slices.Contains(strings.Split(filepath.ToSlash(exe), "/"), npxCache) { // which npm clears
-		name := bridge.Name
-		if v, released := strings.CutPrefix(version(), "v"); released {
-			name += "@" + v
-		}
-		return []string{"npx", "-y", name}, nil
-	}
-	named, err := exec.LookPath(bridge.Name)
-	if err == nil && sameFile(named, exe) {
-		if project {
-			return []string{bridge.Name}, nil
-		}
-		if named, err = filepath.Abs(named); err == nil {
-			return []string{named}, nil
-		}
-	}
-	if project {
-		return nil, usageError{errors.New("a project's file needs a command that works for all who have the " +
-			"project, and " + bridge.Name + " on PATH isn't this program; put it into a directory of PATH")}
-	}
-	return []string{exe}, nil
-}
-
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
-}
-
 // choose returns the hosts of some names, or else those that are found.
 func choose(all []install.Host, names []string) (chosen []install.Host, err error) {
 	for _, name := range names {
@@ -235,11 +199,29 @@ func (a *app) plan(installer *install.Installer, chosen []install.Host) (plans [
 			a.complain(err)
 		case len(p.Files) == 0:
 			fmt.Fprintf(a.stdout, "%s: has the bridge already, as %s\n", p.Host, p.Already)
+			if p.Lacks != nil {
+				fmt.Fprintf(
+					a.stdout,
+					"%s: its entry sets no %s; to have a policy and a record of calls there, add to its "+
+						"variables: %s\n",
+					p.Host,
+					strings.Join(namesOfVars(p.Lacks), " and no "),
+					text.Escape(strings.Join(p.Lacks, " ")),
+				)
+			}
 		default:
 			plans = append(plans, p)
 		}
 	}
 	return plans, failed
+}
+
+func namesOfVars(vars []string) (names []string) {
+	for _, v := range vars {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	return names
 }
 
 // complain says what went wrong with one host; the others go on.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 
 	"github.com/spf13/pflag"
@@ -68,16 +69,16 @@ func (l *listener) check(f *pflag.FlagSet) error {
 	for i, origin := range l.origins {
 		sent, ok := asSent(origin)
 		if !ok {
-			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as https://app.example.org, and "+
-				"in ASCII, as browsers send it", origin)
+			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as "+
+				"https://app.example.org, and in ASCII, as browsers send it", origin)
 		}
 		l.origins[i] = sent
 	}
 	for i, host := range l.hosts {
 		u, err := url.Parse("//" + host)
 		if err != nil || u.Host != host || !isHost(u.Hostname()) {
-			return fmt.Errorf("--allow-host=%q: it must be a name, such as bridge.example.org, and in ASCII, as clients "+
-				"send it; for more names give it again, there are no patterns", host)
+			return fmt.Errorf("--allow-host=%q: it must be a name, such as bridge.example.org, and in ASCII, as "+
+				"clients send it; for more names give it again, there are no patterns", host)
 		}
 		if port := u.Port(); port == "443" || port == "80" { // which clients leave out
 			l.hosts[i] = strings.TrimSuffix(host, ":"+port)
@@ -202,8 +203,8 @@ func (l *listener) names() []string {
 // listen serves over HTTP until ctx ends.
 func (p *parts) listen(ctx context.Context, l *listener) error {
 	if p.cfg.UpstreamRoots != "none" {
-		return usageError{errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share servers, " +
-			"and one would have the directories of one client for all of them; leave it out")}
+		return usageError{errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share " +
+			"servers, and one would have the directories of one client for all of them; leave it out")}
 	}
 	who, err := p.cfg.authenticator(p.log)
 	if err != nil {
@@ -230,7 +231,8 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 		}
 	}
 	if len(p.cfg.Config) == 0 {
-		p.log.Warn("MCP_BRIDGE_CONFIG isn't set, and over HTTP no other servers are used: clients have none")
+		p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers: over HTTP no others are used",
+			"next", "set it to a file that names servers, and start the bridge again")
 	} else {
 		p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the " +
 			"credentials that are configured for them")
@@ -253,6 +255,7 @@ func (p *parts) listen(ctx context.Context, l *listener) error {
 	return streamable.New(streamable.Config{
 		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.origins, Metrics: l.metrics, Log: p.log,
 		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.replica(listening),
+		DrainTime: time.Duration(p.cfg.MaxTimeout), Proxied: l.proxied,
 		Lost: p.driver.Lost,
 	}).Serve(ctx, socket, l.cert, l.key)
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,7 +37,8 @@ func TestListener(t *testing.T) {
 		{flags: "--http=127.0.0.1:7878 --allow-origin=app.example", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example/x", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://app.example"},
-		{flags: "--http=127.0.0.1:7878 --allow-origin=https://user@app.example", want: "must be a scheme and a host"},
+		{flags: "--http=127.0.0.1:7878 --allow-origin=https://user@app.example",
+			want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=https://äpp.example", want: "in ASCII"},
 		{flags: "--http=127.0.0.1:7878 --allow-origin=null", want: "must be a scheme and a host"},
 		{flags: "--http=127.0.0.1:7878 --allow-host=", want: "must be a name"},
@@ -98,8 +99,8 @@ func TestListenNetwork(t *testing.T) {
 // TestAsSent: origins and hosts that are named in another form than clients send are understood.
 func TestAsSent(t *testing.T) {
 	l := listener{addr: "127.0.0.1:1",
-		origins: []string{"HTTPS://App.Example", "https://a.example:443", "http://a.example:80", "https://a.example:80",
-			"http://[::1]:80", "vscode-webview://x"},
+		origins: []string{"HTTPS://App.Example", "https://a.example:443", "http://a.example:80",
+			"https://a.example:80", "http://[::1]:80", "vscode-webview://x"},
 		hosts: []string{"b.example:443", "[::1]:80", "b.example:8443"}}
 	must(t, l.check(pflag.NewFlagSet("", pflag.ContinueOnError)))
 	const want = "https://app.example https://a.example http://a.example https://a.example:80 http://[::1] " +
@@ -142,10 +143,16 @@ func visit(t *testing.T, servers map[string]entry, args ...string) *visitor {
 	if v.url == "" {
 		t.Fatalf("it doesn't listen:\n%s", said.String())
 	}
+	v.begin()
+	return v
+}
+
+// begin begins a session.
+func (v *visitor) begin() {
+	v.session = ""
 	_, header := v.post("initialize", map[string]any{"protocolVersion": "2025-11-25",
 		"capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "0"}})
 	v.session = header.Get("Mcp-Session-Id")
-	return v
 }
 
 // end has the bridge end, and waits for it.
@@ -160,7 +167,7 @@ func (v *visitor) end() {
 	}
 }
 
-// post sends a request, and returns the answer; nothing, and the test fails, where there is none.
+// post sends a request, and returns the answer; nothing, and the test fails, where there isn't one.
 // It may be called on any goroutine.
 func (v *visitor) post(method string, params any) (answer message, header http.Header) {
 	answer, header, err := v.try(method, params)
@@ -175,15 +182,7 @@ func (v *visitor) try(method string, params any) (answer message, header http.He
 	if err != nil {
 		return answer, nil, err
 	}
-	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, v.url, bytes.NewReader(body))
-	if err != nil {
-		return answer, nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if v.session != "" {
-		r.Header.Set("Mcp-Session-Id", v.session)
-	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(v.request(http.MethodPost, string(body)))
 	if err != nil {
 		return answer, nil, err
 	}
@@ -246,19 +245,109 @@ func TestListenOnEngine(t *testing.T) {
 	if got := v.python("print(mcp_shop.add(a=40, b=2)['sum'])"); !strings.Contains(got, `"42`) {
 		t.Fatalf("got %s", got)
 	}
-	running := func(n int) func() bool {
-		return func() bool {
-			return strings.Contains(v.get("/metrics"), fmt.Sprintf("mcp_bridge_http_requests_in_progress %d\n", n))
-		}
-	}
-	within(t, "the first call is over", running(0)) // not at once when its answer has come
+	within(t, "the first call is over", v.running(0)) // not at once when its answer has come
 	began := make(chan string, 1)
 	go func() { began <- v.python("import time; time.sleep(3); print('to the end')") }()
-	within(t, "it runs", running(1))
+	within(t, "it runs", v.running(1))
 	v.end()
 	if got := <-began; !strings.Contains(got, "to the end") {
 		t.Errorf("got %s", got)
 	}
+}
+
+// TestDeleteOnEngine: of a session that its client ends nothing is left within a second, whatever
+// its code does. A busy machine may take longer for some of them.
+func TestDeleteOnEngine(t *testing.T) {
+	anyEngine(t)
+	t.Setenv("MCP_BRIDGE_STATE", "session")
+	t.Setenv("MCP_BRIDGE_STANDBY", "0")
+	v := visit(t, nil, "--metrics")
+	var took []time.Duration
+	for _, code := range []string{
+		"while True: pass",
+		"import signal\nfor s in range(1, 32):\n  try: signal.signal(s, signal.SIG_IGN)\n" +
+			"  except (OSError, ValueError): pass\nwhile True: pass",
+		"", // between calls
+	} {
+		for range 3 {
+			took = append(took, v.endWith(code))
+		}
+	}
+	slices.Sort(took)
+	t.Logf("seen gone after %v", took)
+	if took[len(took)/2] > time.Second {
+		t.Errorf("most are gone after a second only: %v", took)
+	}
+}
+
+// endWith ends a session in which code runs, if there is some, and returns how long its container
+// was seen after that.
+func (v *visitor) endWith(code string) time.Duration {
+	t := v.t
+	v.begin()
+	v.python("n = 1")
+	within(t, "that is over", v.running(0))
+	answered := make(chan struct{})
+	if code == "" {
+		close(answered)
+	} else {
+		go func() { defer close(answered); v.hang(2, code) }()
+		within(t, "it runs", v.running(1))
+	}
+	if len(containersOf(t, []int{v.process.Pid})) == 0 { // the first one's may be leaving still
+		t.Error("the session has no sandbox")
+	}
+	status, ended := v.delete(), time.Now()
+	if status != http.StatusNoContent {
+		t.Errorf("DELETE: %d", status)
+	}
+	within(t, "its container is gone", func() bool { return len(containersOf(t, []int{v.process.Pid})) == 0 })
+	took := time.Since(ended).Round(time.Millisecond)
+	<-answered
+	return took
+}
+
+// running returns whether n requests are worked on. The bridge must have --metrics.
+func (v *visitor) running(n int) func() bool {
+	return func() bool {
+		return strings.Contains(v.get("/metrics"), fmt.Sprintf("mcp_bridge_http_requests_in_progress %d\n", n))
+	}
+}
+
+// hang sends a run that gets no answer.
+func (v *visitor) hang(id int, code string) {
+	body, err := json.Marshal(code)
+	if err != nil {
+		v.t.Error(err)
+		return
+	}
+	r := v.request(http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{`+
+		`"name":"run_python","arguments":{"timeout":60,"code":%s}}}`, id, body))
+	if response, err := http.DefaultClient.Do(r); err == nil {
+		_, _ = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+	}
+}
+
+// delete ends the session, and returns the status.
+func (v *visitor) delete() int {
+	response, err := http.DefaultClient.Do(v.request(http.MethodDelete, ""))
+	must(v.t, err)
+	response.Body.Close()
+	return response.StatusCode
+}
+
+// request returns one of the session.
+func (v *visitor) request(method, body string) *http.Request {
+	r, err := http.NewRequestWithContext(context.Background(), method, v.url, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if v.session != "" {
+		r.Header.Set("Mcp-Session-Id", v.session)
+	}
+	return r
 }
 
 // TestListenKilled: of a bridge that is killed under load nothing is left, and the next one tells
@@ -267,21 +356,7 @@ func TestListenKilled(t *testing.T) {
 	anyEngine(t)
 	v := visit(t, nil, "--metrics")
 	for id := range 2 {
-		go func() { // which gets no answer
-			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python",`+
-				`"arguments":{"code":"while True: pass"}}}`, id)
-			r, err := http.NewRequest(http.MethodPost, v.url, strings.NewReader(body))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Mcp-Session-Id", v.session)
-			if response, err := http.DefaultClient.Do(r); err == nil {
-				_, _ = io.Copy(io.Discard, response.Body)
-				response.Body.Close()
-			}
-		}()
+		go v.hang(id, "while True: pass")
 	}
 	bridge := v.process
 	within(t, "both run", func() bool {

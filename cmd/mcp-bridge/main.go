@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/startup"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
@@ -36,6 +37,7 @@ const (
 )
 
 func main() {
+	startup.Begin()
 	hide()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) //nolint:forbidigo // this is main
 }

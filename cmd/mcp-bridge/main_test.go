@@ -132,7 +132,8 @@ func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), asMain+"=1", "MCP_BRIDGE_CONFIG="+configure(t, servers),
 		"XDG_STATE_HOME="+t.TempDir(), "MCP_BRIDGE_ENV=base")
 	if _, chosen := os.LookupEnv("MCP_BRIDGE_RUNTIME"); !chosen {
-		cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME="+os.Getenv("MCP_BRIDGE_TEST_RUNTIME")) // and not what else is installed
+		// and not what else is installed
+		cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME="+os.Getenv("MCP_BRIDGE_TEST_RUNTIME"))
 	}
 	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") == "" { // else what is known of the image is kept for the next test
 		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+t.TempDir())

@@ -141,22 +141,22 @@ func (p *parts) keep(server discovery.Server, _, purpose string, tools []upstrea
 }
 
 // startTelemetry begins to export what the OTEL_* variables ask for. A mistake in them is logged.
-func (p *parts) startTelemetry() {
+func startTelemetry(log *slog.Logger) *telemetry.Telemetry {
 	t, err := telemetry.Start(context.Background(),
-		telemetry.Config{Name: bridge.Name, Version: version(), Getenv: os.Getenv, Log: p.log})
+		telemetry.Config{Name: bridge.Name, Version: version(), Getenv: os.Getenv, Log: log})
 	if err != nil {
-		p.log.Warn("no traces and metrics are exported", "err", err)
+		log.Warn("no traces and metrics are exported", "err", err)
 	}
-	p.telemetry = t
+	return t
 }
 
 // closeTelemetry sends what is left. A collector that isn't there is no failure of the program.
-func (p *parts) closeTelemetry() {
-	if p.telemetry == nil {
+func closeTelemetry(t *telemetry.Telemetry, log *slog.Logger) {
+	if t == nil {
 		return
 	}
-	if err := p.telemetry.Close(context.Background()); err != nil {
-		p.log.Warn("the last traces or metrics were not sent", "err", err)
+	if err := t.Close(context.Background()); err != nil {
+		log.Warn("the last traces or metrics were not sent", "err", err)
 	}
 }
 

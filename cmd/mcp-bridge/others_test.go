@@ -55,7 +55,8 @@ func allRealServers(t *testing.T, from, dir, web string) []realServer {
 		{"filesystem", npm("mcp-server-filesystem", dir), fmt.Sprintf(`mcp_filesystem.read_text_file(path=%q)`,
 			filepath.Join(dir, "note.txt")), "from the file"},
 		{"memory", npm("mcp-server-memory"),
-			`mcp_memory.create_entities(entities=[{"name": "Ada", "entityType": "person", "observations": ["counts"]}])`, "Ada"},
+			`mcp_memory.create_entities(entities=[{"name": "Ada", "entityType": "person", "observations": ` +
+				`["counts"]}])`, "Ada"},
 		{"sequential-thinking", npm("mcp-server-sequential-thinking"),
 			`mcp_sequential_thinking.sequentialthinking(thought="t", nextThoughtNeeded=False, thoughtNumber=1, ` +
 				`totalThoughts=1)`, "'thoughtNumber': 1"},

@@ -279,7 +279,8 @@ func (a *app) policyList() error {
 	if err != nil {
 		return err
 	}
-	shared := cfg.namesClients() || slices.ContainsFunc(all, func(g policy.Grant) bool { return g.Principal != "" })
+	shared := cfg.namesClients() ||
+		slices.ContainsFunc(all, func(g policy.Grant) bool { return g.Principal != "" })
 	row := func(who string, cells ...string) []string {
 		if shared {
 			cells = slices.Insert(cells, 1, who)

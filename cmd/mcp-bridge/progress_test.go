@@ -73,9 +73,12 @@ func TestProgressOfPreparing(t *testing.T) {
 			out.Close()
 		})
 		served.Go(func() {
-			io.WriteString(client, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`+"\n")
+			io.WriteString(client, `{"jsonrpc":"2.0","id":"i","method":"initialize",`+
+				`"params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`+
+				"\n")
 			for i := range 2 {
-				fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"print(6 * 7)","servers":[]},"_meta":{"progressToken":"token %d"}}}`+"\n", i, i)
+				fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run_python",`+
+					`"arguments":{"code":"print(6 * 7)","servers":[]},"_meta":{"progressToken":"token %d"}}}`+"\n", i, i)
 			}
 		})
 		answers, held, told := 0, true, map[string]string{}

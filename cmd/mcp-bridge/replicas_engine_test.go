@@ -16,8 +16,7 @@ import (
 var ofReplica = regexp.MustCompile(`\[sandbox ([a-z0-9]{4}\.(west|east)): new\]`)
 
 // TestReplicasOnEngine: sandboxes of two bridges are used through either, by what the answer says,
-// and where there is nginx, through docs/http.md's, which does so for clients that know nothing of
-// it.
+// and through nginx as docs/http.md configures it, for clients that know nothing of it.
 func TestReplicasOnEngine(t *testing.T) {
 	needEngine(t)
 	replicas := map[string]*overHTTP{}
@@ -58,9 +57,7 @@ func TestReplicasOnEngine(t *testing.T) {
 	}
 	for range 4 {
 		v := &visitor{t: t, url: proxy.url}
-		_, header := v.post("initialize", map[string]any{"protocolVersion": "2025-11-25",
-			"capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "0"}})
-		v.session = header.Get("Mcp-Session-Id")
+		v.begin()
 		for range 3 {
 			if answer, _ := v.post("ping", nil); answer.Error != nil {
 				t.Errorf("the session %s: %+v", v.session, answer.Error)
@@ -76,42 +73,93 @@ func (l *overHTTP) in(sandbox, code string) (status int, answer string, header h
 		fmt.Sprintf(`"name":"run_python","arguments":{"code":%q,"sandbox":%q,"timeout":60},`, code, sandbox))
 }
 
+// TestNginxOnEngine: a bridge is used through nginx by the few lines of docs/http.md, which hand on
+// the name by which clients come, and who they are.
+func TestNginxOnEngine(t *testing.T) {
+	needEngine(t)
+	vars := []string{"MCP_BRIDGE_HTTP_TOKENS=" + filepath.Join(t.TempDir(), "tokens")}
+	alice := token(t, vars, "add", "alice")
+	l := listenTo(t, with(command(t, nil, "serve", "--http", "127.0.0.1:0", "--behind-proxy"), vars...))
+	_, rest, _ := strings.Cut(docsOf(t, "http.md"), "    location / {\n")
+	location, _, found := strings.Cut(rest, "    }\n")
+	if !found || !strings.Contains(location, "proxy_pass http://127.0.0.1:7878;") {
+		t.Fatal("docs/http.md has no configuration of nginx for one bridge")
+	}
+	location = strings.Replace(location, "127.0.0.1:7878", hostOf(t, l.url), 1)
+	proxy := &overHTTP{t: t, url: startNginx(t, "server {\nlocation / {\n"+location+"}\n}\n")}
+	if answer := proxy.python(alice, "print(6 * 7)"); !strings.Contains(answer, "42") {
+		t.Errorf("through nginx: %s", answer)
+	}
+	if status, answer, _ := proxy.post("", "tools/list", "", ""); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d, %s", status, answer)
+	}
+	if !strings.Contains(l.said(), "forwarded_for=127.0.0.1") {
+		t.Errorf("the log has %s", l.said())
+	}
+}
+
+// docsOf returns a page of docs.
+func docsOf(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+	must(t, err)
+	return string(text)
+}
+
+func hostOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	must(t, err)
+	return u.Host
+}
+
 // throughNginx returns bridges named west and east behind nginx as docs/http.md configures it.
 func throughNginx(t *testing.T, replicas map[string]*overHTTP) *overHTTP {
 	t.Helper()
-	nginx, err := exec.LookPath("nginx")
-	if err != nil {
-		if nginx, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
-			t.Skip("there is no nginx")
-		}
-	}
-	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "http.md"))
-	must(t, err)
-	_, rest, _ := strings.Cut(string(docs), "```nginx\n")
+	_, rest, _ := strings.Cut(docsOf(t, "http.md"), "```nginx\n")
 	config, _, found := strings.Cut(rest, "```")
 	if !found {
 		t.Fatal("docs/http.md has no configuration of nginx")
 	}
-	at := func(name string) string {
-		u, err := url.Parse(replicas[name].url)
-		must(t, err)
-		return u.Host
+	config = strings.NewReplacer("10.0.0.1:7878", hostOf(t, replicas["west"].url),
+		"10.0.0.2:7878", hostOf(t, replicas["east"].url)).Replace(config)
+	return &overHTTP{t: t, url: startNginx(t, config)}
+}
+
+// nginxProgram returns the one that is installed, or that scripts/setup has unpacked.
+func nginxProgram(t *testing.T) string {
+	t.Helper()
+	unpacked, err := filepath.Abs("../../.cache/nginx/usr/sbin/nginx")
+	must(t, err)
+	for _, name := range []string{"nginx", "/usr/sbin/nginx", unpacked} {
+		if program, err := exec.LookPath(name); err == nil {
+			return program
+		}
 	}
+	t.Fatal("there is no nginx: scripts/setup test has it")
+	return ""
+}
+
+// startNginx has nginx serve as config says, whose one server listens to no address yet, until the
+// end of the test. It returns the URL of MCP there.
+func startNginx(t *testing.T, config string) string {
+	t.Helper()
+	program := nginxProgram(t)
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	addr := socket.Addr().String()
 	must(t, socket.Close())
-	config = strings.NewReplacer("10.0.0.1:7878", at("west"), "10.0.0.2:7878", at("east"),
-		"server {\n", "server {\n    listen "+addr+";\n").Replace(config)
+	config = strings.Replace(config, "server {\n", "server {\n    listen "+addr+";\n", 1)
 	dir := t.TempDir()
-	var temporary strings.Builder
+	var main strings.Builder
+	fmt.Fprintf(&main, "daemon off;\nmaster_process off;\npid %s;\nevents {}\nhttp {\naccess_log off;\n",
+		filepath.Join(dir, "pid"))
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		fmt.Fprintf(&temporary, "%s_temp_path %s;\n", kind, filepath.Join(dir, kind))
+		fmt.Fprintf(&main, "%s_temp_path %s;\n", kind, filepath.Join(dir, kind))
 	}
 	file := filepath.Join(dir, "nginx.conf")
-	must(t, os.WriteFile(file, []byte("daemon off;\nmaster_process off;\npid "+filepath.Join(dir, "pid")+";\nevents {}\nhttp {\naccess_log off;\n"+
-		temporary.String()+config+"}\n"), 0o600))
-	cmd := exec.Command(nginx, "-e", "stderr", "-p", dir, "-c", file)
+	must(t, os.WriteFile(file, []byte(main.String()+config+"}\n"), 0o600))
+	cmd := exec.Command(program, "-e", "stderr", "-p", dir, "-c", file)
 	cmd.Stderr = logFile(t)
 	must(t, cmd.Start())
 	t.Cleanup(func() {
@@ -125,5 +173,5 @@ func throughNginx(t *testing.T, replicas map[string]*overHTTP) *overHTTP {
 		}
 		return err == nil
 	})
-	return &overHTTP{t: t, url: "http://" + addr + "/mcp"}
+	return "http://" + addr + "/mcp"
 }

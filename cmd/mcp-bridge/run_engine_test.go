@@ -374,7 +374,8 @@ func TestPinned(t *testing.T) {
 func TestOCIRuntimeOnEngine(t *testing.T) {
 	name := anyEngine(t)
 	if os.Getenv("MCP_BRIDGE_OCI_RUNTIME") != "" {
-		t.Skip("MCP_BRIDGE_OCI_RUNTIME chooses the engine's service, whose runtime can't be another one's for a test")
+		t.Skip("MCP_BRIDGE_OCI_RUNTIME chooses the engine's service, whose runtime can't be another one's " +
+			"for a test")
 	}
 	r := doctorSays(t, "MCP_BRIDGE_OCI_RUNTIME=nonesuch")
 	if r.Works || !find(r.Rows, row{"engine " + name, broken, "nonesuch", "", ""}) {

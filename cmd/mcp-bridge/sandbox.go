@@ -39,7 +39,8 @@ func sandboxCmd(a *app) *cobra.Command {
 	}
 	var asJSON bool
 	list := &cobra.Command{
-		Use: "list", Short: "List the sandboxes, the last used first of each bridge, then saved ones", Args: cobra.NoArgs,
+		Use: "list", Short: "List the sandboxes, the last used first of each bridge, then saved ones",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sandboxList(cmd.Context(), asJSON) },
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -53,13 +54,15 @@ func sandboxCmd(a *app) *cobra.Command {
 	copyFile := &cobra.Command{
 		Use: "cp FROM TO", Short: "Copy a file into a sandbox or out of it; one of the two is ID:PATH",
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxCopy(cmd.Context(), args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.sandboxCopy(cmd.Context(), args[0], args[1])
+		},
 	}
 	kill := &cobra.Command{
 		Use: "kill ID", Short: "End a sandbox, or remove a saved one, with its files", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxKill(cmd.Context(), args[0]) },
 	}
-	cmd.AddCommand(list, shell, copyFile, kill)
+	cmd.AddCommand(list, shell, sandboxPythonCmd(a), copyFile, kill)
 	return cmd
 }
 
@@ -156,7 +159,8 @@ func (a *app) inSandbox(ctx context.Context, id string, printed func(*jsonrpc.Me
 		case 0:
 			return usageError{fmt.Errorf("there is no sandbox %q; mcp-bridge sandbox list lists them", id)}
 		case 1:
-			return do(func(ctx context.Context, tool string, args map[string]any, result any) (failed bool, err error) {
+			return do(func(ctx context.Context, tool string, args map[string]any,
+				result any) (failed bool, err error) {
 				return callTool(ctx, found[0], tool, id, args, result)
 			})
 		}
@@ -291,28 +295,24 @@ func changed(ctx context.Context, call sandboxCall, dir, line string) (to string
 		Stdout string `json:"stdout"`
 		Code   int    `json:"exit_code"`
 	}
-	failed, err := call(ctx, "sandbox_exec", map[string]any{"command": line + " >/dev/null && pwd", "cwd": dir}, &r)
+	failed, err := call(ctx, "sandbox_exec", map[string]any{"command": line + " >/dev/null && pwd", "cwd": dir},
+		&r)
 	if err != nil || failed || r.Code != 0 {
 		return "", err
 	}
 	return strings.TrimSuffix(r.Stdout, "\n"), nil
 }
 
-// errCtrlC ends a command in a sandbox, and not the shell.
-var errCtrlC = errors.New("the command was interrupted")
-
 // shellLine runs a command, whose output comes meanwhile, and returns its code. SIGINT ends it.
 func (a *app) shellLine(ctx context.Context, call sandboxCall, dir, line string) (code int, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	end := func() { cancel(errCtrlC) }
-	a.interrupts.Store(&end)
-	defer a.interrupts.Store(nil)
+	ctx, done := a.untilCtrlC(ctx)
+	defer done()
 	var r struct {
 		Code    int    `json:"exit_code"`
 		Message string `json:"message"`
 	}
-	failed, err := call(ctx, "sandbox_exec", map[string]any{"command": line, "cwd": dir, "timeout_ms": shellTime}, &r)
+	failed, err := call(ctx, "sandbox_exec",
+		map[string]any{"command": line, "cwd": dir, "timeout_ms": shellTime}, &r)
 	if errors.Is(err, errCtrlC) {
 		a.say("")
 		return exitInterrupted, nil
@@ -339,12 +339,14 @@ func (a *app) sandboxCopy(ctx context.Context, from, to string) error {
 	target, inTarget, in := of(to)
 	switch {
 	case out == in:
-		return usageError{errors.New("one of the two must be a file in a sandbox, as in k7f2:/workspace/out.csv, and " +
-			"the other one of yours")}
+		return usageError{errors.New("one of the two must be a file in a sandbox, as in " +
+			"k7f2:/workspace/out.csv, and the other one of yours")}
 	case out:
-		return a.inSandbox(ctx, source, nil, func(call sandboxCall) error { return copyOut(ctx, call, inSource, to) })
+		return a.inSandbox(ctx, source, nil,
+			func(call sandboxCall) error { return copyOut(ctx, call, inSource, to) })
 	}
-	return a.inSandbox(ctx, target, nil, func(call sandboxCall) error { return copyIn(ctx, call, from, inTarget) })
+	return a.inSandbox(ctx, target, nil,
+		func(call sandboxCall) error { return copyIn(ctx, call, from, inTarget) })
 }
 
 // copyOut writes a file of a sandbox to a new file, or into a directory.

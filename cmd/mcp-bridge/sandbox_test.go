@@ -22,8 +22,8 @@ func TestSandboxRows(t *testing.T) {
 		if size > 0 {
 			status = "hibernated"
 		}
-		return sandboxRow{bridge.UserSandbox{ID: id, Status: status, Template: "base", Size: size, Busy: busy, Calls: 2,
-			Used: time.Now().Add(-3 * time.Hour)}, pid}
+		return sandboxRow{bridge.UserSandbox{ID: id, Status: status, Template: "base", Size: size, Busy: busy,
+			Calls: 2, Used: time.Now().Add(-3 * time.Hour)}, pid}
 	}
 	var got [][]string
 	for _, r := range eachOnce([]sandboxRow{
@@ -41,7 +41,8 @@ func TestSandboxRows(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
-	for file, want := range map[string]bool{"k7f2:a": true, "k7f2mq4d:/a": true, "C:/a": false, "a/bcde:f": false, "k7f2:": false} {
+	for file, want := range map[string]bool{"k7f2:a": true, "k7f2mq4d:/a": true, "C:/a": false,
+		"a/bcde:f": false, "k7f2:": false} {
 		if _, _, is := of(file); is != want {
 			t.Errorf("%s: %v", file, is)
 		}

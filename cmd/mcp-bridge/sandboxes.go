@@ -54,7 +54,7 @@ func (c config) maxSandboxes(what purpose) int {
 	return int(c.Sandboxes)
 }
 
-// maxContainers returns how many containers are alive at a time, but for those that are warm. As
+// maxContainers returns how many containers are alive at a time, except for those that are warm. As
 // many sandboxes as memory holds are counted among those of runs, of which one is left at least; a
 // number of them comes beside the runs.
 func (c config) maxContainers(what purpose) int {
@@ -64,9 +64,6 @@ func (c config) maxContainers(what purpose) int {
 	}
 	return max(runs, c.fit(), kept+1)
 }
-
-// guarded returns what runs code.
-func (p *parts) guarded() guarded { return guarded{p.sandbox, p.guard, p.approvals} }
 
 // sandboxes returns the sandboxes that last, nil for none.
 func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
@@ -78,7 +75,7 @@ func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, cfg := p.guarded(), p.sandboxConfig(what)
+	g, cfg := guarded{p.sandbox, p.guard, p.approvals}, p.sandboxConfig(what)
 	return sandboxes.New(sandboxes.Config{
 		Keep: func(ctx context.Context, r sandbox.KeepRequest) (sandboxes.Guest, error) {
 			if err := g.begin(); err != nil {
@@ -92,6 +89,7 @@ func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
-		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(), Hibernation: saving,
+		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(),
+		Hibernation: saving,
 	}), nil
 }

@@ -52,7 +52,8 @@ const primes = "primes = [n for n in range(2, 30) if all(n % d for d in range(2,
 func TestSandboxOnEngine(t *testing.T) {
 	needEngine(t)
 	c := serve(t, with(command(t, nil), "MCP_BRIDGE_TOOLS=all"))
-	made := c.tool("sandbox_create", map[string]any{"name": "primes", "env_vars": map[string]string{"HELLO": "wörld"}})
+	made := c.tool("sandbox_create",
+		map[string]any{"name": "primes", "env_vars": map[string]string{"HELLO": "wörld"}})
 	id, _ := made["id"].(string)
 	if made["name"] != "primes" || made["status"] != "active" || len(id) != 4 {
 		t.Fatal(made)
@@ -61,18 +62,20 @@ func TestSandboxOnEngine(t *testing.T) {
 		more["sandbox_id"] = id
 		return more
 	}
-	wrote := c.tool("sandbox_files_write", of(map[string]any{"path": "/workspace/app/primes.py", "content": primes}))
+	wrote := c.tool("sandbox_files_write",
+		of(map[string]any{"path": "/workspace/app/primes.py", "content": primes}))
 	if wrote["bytes"] != float64(len(primes)) {
 		t.Error(wrote)
 	}
-	ran := c.tool("sandbox_exec", of(map[string]any{"command": "python3 app/primes.py; echo $HELLO >&2; exit 3"}))
+	ran := c.tool("sandbox_exec", of(map[string]any{"command": "python3 app/primes.py; echo $HELLO " +
+		">&2; exit 3"}))
 	if ran["stdout"] != "2 3 5 7 11 13 17 19 23 29\n" || ran["stderr"] != "wörld\n" || ran["exit_code"] != 3.0 {
 		t.Error(ran)
 	}
 	in := map[string]any{"sandbox": id, "timeout": 60}
 	for i, step := range []struct{ code, want string }{
-		{"import sys; sys.path.insert(0, '/workspace/app')\nfrom primes import primes\nimport os; print(os.environ['HELLO'])",
-			"2 3 5 7 11 13 17 19 23 29\nwörld\n"},
+		{"import sys; sys.path.insert(0, '/workspace/app')\nfrom primes import primes\n" +
+			"import os; print(os.environ['HELLO'])", "2 3 5 7 11 13 17 19 23 29\nwörld\n"},
 		{"print(sum(primes))", "129\n"},
 		{"primes.append(31); open('/workspace/out.txt', 'w').write(str(primes[-1]))\nprint(len(primes))", "11\n"},
 	} {
@@ -107,7 +110,8 @@ func TestSandboxOnEngine(t *testing.T) {
 		t.Errorf("a command beyond its time: %v", slow)
 	}
 	c.tool("sandbox_kill", of(map[string]any{}))
-	if got := c.python("print(1)", in); !got.IsError || !strings.Contains(got.Text, "it was ended by sandbox_kill") {
+	if got := c.python("print(1)", in); !got.IsError ||
+		!strings.Contains(got.Text, "it was ended by sandbox_kill") {
 		t.Error(got.Text)
 	}
 }
@@ -148,8 +152,8 @@ func TestStateOnEngine(t *testing.T) {
 	c := serve(t, command(t, nil))
 	id := c.begin("x = [1]")
 	in := map[string]any{"sandbox": id, "timeout": 1}
-	before := "[sandbox " + id + ": variables as before this call; files as the code left them; threads and processes " +
-		"of earlier calls are gone]"
+	before := "[sandbox " + id + ": variables as before this call; files as the code left them; threads and " +
+		"processes of earlier calls are gone]"
 	for _, step := range []struct{ code, want string }{
 		{"x.append(2); raise ValueError('no')", "ValueError: no\n[sandbox " + id + ", call 2]"},
 		{"print(x)", "[1, 2]\n[sandbox " + id + ", call 3]"},
@@ -197,7 +201,8 @@ func TestStateOfSessionOnEngine(t *testing.T) {
 // client go, as its death does: nothing is left.
 func TestKilledWithSandboxes(t *testing.T) {
 	needEngine(t)
-	for _, tt := range []struct{ busy, client bool }{{}, {busy: true}, {client: true}, {busy: true, client: true}} {
+	for _, tt := range []struct{ busy, client bool }{{}, {busy: true}, {client: true},
+		{busy: true, client: true}} {
 		busy := tt.busy
 		t.Run(fmt.Sprintf("busy %v, client %v", busy, tt.client), func(t *testing.T) {
 			before := runtimeDirs(t)
@@ -292,22 +297,41 @@ func TestSandboxCommands(t *testing.T) {
 		}
 		return out.String(), log.String(), cmd.ProcessState.ExitCode()
 	}
-	if out, log, code := does("", "list"); out != "" || code != 0 || !strings.Contains(log, "there are no sandboxes") {
+	if out, log, code := does("", "list"); out != "" || code != 0 ||
+		!strings.Contains(log, "there are no sandboxes") {
 		t.Errorf("before there are any: %q %q %d", out, log, code)
 	}
 	id := c.begin("open('made.txt', 'w').write('by code')")
 	if out, _, _ := does("", "list"); !strings.Contains(out, id) || !strings.Contains(out, "active") {
 		t.Errorf("listed: %s", out)
 	}
-	out, log, code := does("cat made.txt\nmkdir sub; echo\ncd sub\npwd\ncd nowhere\necho to-err >&2\nfalse\n", "shell", id)
-	if out != "by code\n/workspace/sub\n" || !strings.Contains(log, "to-err\n") || !strings.Contains(log, "nowhere") ||
+	out, log, code := does("cat made.txt\nmkdir sub; echo\ncd sub\npwd\ncd nowhere\necho to-err >&2\nfalse\n",
+		"shell", id)
+	if out != "by code\n/workspace/sub\n" || !strings.Contains(log, "to-err\n") ||
+		!strings.Contains(log, "nowhere") ||
 		code != 1 {
 		t.Errorf("the shell printed %q and %q, and ended with %d", out, log, code)
 	}
-	for lines, want := range map[string]int{"false\nexit\necho no": 1, "false\nexit 0\necho no": 0, "exit 3\necho no": 3} {
+	for lines, want := range map[string]int{"false\nexit\necho no": 1, "false\nexit 0\necho no": 0,
+		"exit 3\necho no": 3} {
 		if out, _, code := does(lines, "shell", id); out != "" || code != want {
 			t.Errorf("%q: printed %q, and ended with %d", lines, out, code)
 		}
+	}
+	c.python("rows = [1, 2, 3]", map[string]any{"sandbox": id})
+	statements := "len(rows)\nfor r in rows[:2]:\n    print(r)\n\n" +
+		"rows.clear(); import os; os._exit(3)\nsum(rows)\n1 / 0\n"
+	if out, log, code := does(statements, "python", id); out != "3\n1\n2\n6\n" || code != 1 ||
+		!strings.Contains(log, "variables are as before this statement") ||
+		!strings.Contains(log, "ZeroDivisionError") {
+		t.Errorf("python printed %q and %q, and ended with %d", out, log, code)
+	}
+	if out, _, code := does("rows.append(4)\nexit()\nno", "python", id); out != "" || code != 0 {
+		t.Errorf("python printed %q, and ended with %d", out, code)
+	}
+	got := c.python("print(rows)", map[string]any{"sandbox": id})
+	if !strings.HasPrefix(got.Text, "[1, 2, 3, 4]\n") {
+		t.Errorf("the model finds %s", got.Text)
 	}
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "in.txt"), []byte("from here"), 0o600))
@@ -317,7 +341,8 @@ func TestSandboxCommands(t *testing.T) {
 	if _, log, code := does("", "cp", id+":in.txt", filepath.Join(dir, "again.txt")); code != 0 {
 		t.Errorf("copying what was copied into a directory: %s", log)
 	}
-	if _, log, code := does("", "cp", id+":nope", dir); code != 1 || !strings.Contains(log, "sandbox shell "+id) ||
+	if _, log, code := does("", "cp", id+":nope", dir); code != 1 ||
+		!strings.Contains(log, "sandbox shell "+id) ||
 		strings.Contains(log, "sandbox_files") {
 		t.Errorf("copying what isn't there: %d %s", code, log)
 	}
@@ -337,7 +362,8 @@ func TestSandboxCommands(t *testing.T) {
 	if _, log, code := does("", "cp", "a", "b"); code != exitUsage || !strings.Contains(log, "in a sandbox") {
 		t.Errorf("neither in a sandbox: %d %s", code, log)
 	}
-	if _, log, code := does("", "kill", "zzzz"); code != exitUsage || !strings.Contains(log, `no sandbox "zzzz"`) {
+	if _, log, code := does("", "kill", "zzzz"); code != exitUsage ||
+		!strings.Contains(log, `no sandbox "zzzz"`) {
 		t.Errorf("one that isn't there: %d %s", code, log)
 	}
 	if _, log, code := does("", "kill", id); code != 0 {
@@ -387,8 +413,8 @@ func TestHibernationOnEngine(t *testing.T) {
 	needEngine(t)
 	dir, state := filepath.Join(t.TempDir(), "saved"), t.TempDir()
 	b := func() *exec.Cmd {
-		return with(command(t, nil), "MCP_BRIDGE_TOOLS=all", "MCP_BRIDGE_HIBERNATE="+dir, "MCP_BRIDGE_SANDBOX_IDLE=5",
-			"MCP_BRIDGE_LOG_LEVEL=warn", "XDG_STATE_HOME="+state)
+		return with(command(t, nil), "MCP_BRIDGE_TOOLS=all", "MCP_BRIDGE_HIBERNATE="+dir,
+			"MCP_BRIDGE_SANDBOX_IDLE=5", "MCP_BRIDGE_LOG_LEVEL=warn", "XDG_STATE_HOME="+state)
 	}
 	c := serve(t, b())
 	id, _ := c.tool("sandbox_create", map[string]any{"name": "kept", "metadata": map[string]string{"a": "b"},
@@ -419,7 +445,8 @@ print(hashlib.sha256(repr(list(walk())).encode()).hexdigest(), os.environ["HELLO
 	if !strings.HasSuffix(before, " hunter2 True") {
 		t.Fatal(before)
 	}
-	want := strings.TrimSuffix(before, "True") + "False\n[sandbox " + id + ": files are back, variables are not; not " +
+	want := strings.TrimSuffix(before, "True") + "False\n[sandbox " + id +
+		": files are back, variables are not; not " +
 		"saved: a.pipe (no file)]"
 	asleep := func(c *client) {
 		t.Helper()
@@ -464,7 +491,8 @@ print(hashlib.sha256(repr(list(walk())).encode()).hexdigest(), os.environ["HELLO
 	c.close()
 	c.killed = true // it has been waited for
 	c = serve(t, b())
-	if got := c.tool("sandbox_files_read", map[string]any{"sandbox_id": id, "path": "last"}); got["content"] != "word" {
+	if got := c.tool("sandbox_files_read",
+		map[string]any{"sandbox_id": id, "path": "last"}); got["content"] != "word" {
 		t.Error(got)
 	}
 }

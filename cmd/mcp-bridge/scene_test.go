@@ -52,9 +52,11 @@ func clientMain() int {
 	}
 	fmt.Println("bridge", cmd.Process.Pid)
 	const code = `print(mcp_stubborn.poke(), 'at work', flush=True)\nimport time\nwhile True: time.sleep(0.1)`
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python","arguments":{"code":"%s","servers":["stubborn"],"timeout":100},"_meta":{"progressToken":1}}}`+"\n", code)
+	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_python",`+
+		`"arguments":{"code":"%s","servers":["stubborn"],"timeout":100},"_meta":{"progressToken":1}}}`+"\n", code)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if bytes.Contains(lines.Bytes(), []byte("at work")) {

@@ -52,9 +52,9 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 	}
 	return a.withParts(ctx, what, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
-		if os.Geteuid() == 0 && !p.cfg.AllowRootful {
-			p.log.Warn("this is root, whose engine is rootful: no code will be run; run mcp-bridge as an ordinary " +
-				"user")
+		if os.Geteuid() == 0 && !p.cfg.AllowRootful && !isURL(p.cfg.Runtime) && !isCluster(p.cfg.Runtime) {
+			p.log.Warn("this is root, whose own engine is rootful, and runs no code: run mcp-bridge as an ordinary " +
+				"user, or set MCP_BRIDGE_RUNTIME to the URL of an ordinary user's engine")
 		}
 		if p.cfg.AllowRootful {
 			p.log.Warn("MCP_BRIDGE_ALLOW_ROOTFUL is set: a flaw in a rootful engine would hand over the machine")
@@ -90,10 +90,6 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 				"code could have written them", "servers", held)
 		}
 		if what == listening {
-			if len(p.cfg.Config) == 0 {
-				p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers",
-					"next", "set it to a file that names servers, and start the bridge again")
-			}
 			defer p.follow(ctx)()
 			return p.listen(ctx, l)
 		}
@@ -256,7 +252,7 @@ const variablesHelp = `
                                     auto for half of what memory holds (default auto)
   MCP_BRIDGE_SANDBOX_IDLE           time without a call until a sandbox ends (default 1800)
   MCP_BRIDGE_SANDBOX_MAX_AGE        the most that a sandbox lives (default 28800)
-  MCP_BRIDGE_HIBERNATE              directory that sandboxes are saved in before they end for want of
+  MCP_BRIDGE_HIBERNATE              directory that sandboxes are saved in before they end for lack of
                                     use; default: they aren't
   MCP_BRIDGE_UPSTREAM_START_TIMEOUT longest that a server may take to start (default 20)
   MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT  time without use until a server is ended; the next call starts it

@@ -67,7 +67,7 @@ func TestSpyServer(t *testing.T) {
 	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+secret,
 		"MCP_BRIDGE_TEST_SECRET="+secret, "HOST_TOKEN="+secret)
 	c := serve(t, cmd)
-	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" { // else there is none
+	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") != "" { // else there isn't one
 		if got := c.python("print(1)", map[string]any{"servers": []string{}}); got.IsError {
 			t.Errorf("got %+v", got)
 		}

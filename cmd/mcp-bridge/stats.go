@@ -135,7 +135,7 @@ func sinceTime(given string, now time.Time) (time.Time, error) {
 func count(ctx context.Context, found discovery.Catalog, log string,
 	since time.Time) (stats.Report, []audit.Damage, error) {
 	c := catalog.New(catalog.Config{Store: openTools(), Log: slog.New(slog.DiscardHandler)}, found.Servers, nil)
-	counter := stats.New(since, definitions(found.Servers, openTools()), bridge.StandingTokens(c))
+	counter := stats.New(since, definitions(found, openTools()), bridge.StandingTokens(c))
 	damaged, err := audit.Read(ctx, log, counter.Add)
 	return counter.Report(), damaged, err
 }
@@ -148,6 +148,9 @@ func definitionTokens(store *catalog.Store, s discovery.Server, sent install.Sen
 		_, hidden := s.HiddenBy(t.Name)
 		return hidden
 	})
+	if sent.Search != "" {
+		return catalog.AnnouncedTokens(s.Name, list.Tools), known
+	}
 	for i, t := range list.Tools {
 		var schema map[string]json.RawMessage
 		if sent.Without == "" || json.Unmarshal(t.InputSchema, &schema) != nil || schema[sent.Without] == nil {
@@ -161,15 +164,41 @@ func definitionTokens(store *catalog.Store, s discovery.Server, sent install.Sen
 	return catalog.DefinitionTokens(s.Name, list.Tools) + sent.PerTool*len(list.Tools), known
 }
 
-// definitions returns what the tools of each server take.
-func definitions(servers []discovery.Server, store *catalog.Store) (all []stats.Definition) {
-	for _, s := range servers {
+// ownTokens returns what the bridge's own tools and instructions take, as a host sends them.
+func ownTokens(c *catalog.Catalog, sent install.Sent) int {
+	if sent.Search != "" {
+		return bridge.SearchedTokens(c, sent.Search)
+	}
+	return bridge.StandingTokens(c) + sent.PerTool*bridge.StandingTools
+}
+
+// definitions returns what the tools of each server take, or would take, of the context of those
+// hosts that have the server, or else the bridge. Of several hosts it is the one that loads most.
+func definitions(found discovery.Catalog, store *catalog.Store) (all []stats.Definition) {
+	var bridged []string
+	for _, p := range found.Problems {
+		if p.State == discovery.Itself && !slices.Contains(bridged, p.Source.Host) {
+			bridged = append(bridged, p.Source.Host)
+		}
+	}
+	for _, s := range found.Servers {
 		d := stats.Definition{Server: s.Name}
-		d.Tokens, d.Known = definitionTokens(store, s, install.Sent{})
 		for _, src := range append([]discovery.Source{s.Source}, s.Also...) {
 			if src.Host != bridge.Name && !slices.Contains(d.Hosts, src.Host) {
 				d.Hosts = append(d.Hosts, src.Host)
 			}
+		}
+		hosts := d.Hosts
+		if len(hosts) == 0 {
+			hosts = bridged
+		}
+		for _, h := range hosts {
+			n, _ := definitionTokens(store, s, install.SentBy(h))
+			d.Tokens = max(d.Tokens, n)
+		}
+		var whole int
+		if whole, d.Known = definitionTokens(store, s, install.Sent{}); len(hosts) == 0 {
+			d.Tokens = whole
 		}
 		all = append(all, d)
 	}

@@ -88,8 +88,8 @@ func (a *app) tokenAdd(t *identity.Tokens, name string) error {
 	case err != nil:
 		return err
 	}
-	a.say(fmt.Sprintf("the token of %s, which isn't shown again; a client sends it as Authorization: Bearer TOKEN",
-		name))
+	a.say(fmt.Sprintf("the token of %s, which isn't shown again; a client sends it as Authorization: "+
+		"Bearer TOKEN", name))
 	if note := whoseToken(os.Geteuid(), name, t.Path()); note != "" {
 		a.say(note)
 	}
@@ -102,8 +102,8 @@ func whoseToken(uid int, name, file string) string {
 	if uid != 0 {
 		return ""
 	}
-	return fmt.Sprintf("it is for bridges that root runs, by the file %s: where another user runs the bridge, make it as "+
-		"that user: scripts/as-user mcp-bridge token add %s", file, name)
+	return fmt.Sprintf("it is for bridges that root runs, by the file %s: where another user runs the bridge, "+
+		"make it as that user: scripts/as-user mcp-bridge token add %s", file, name)
 }
 
 // tokenJSON is what a program is told of a token.

@@ -45,8 +45,8 @@ func (c config) issuer(log *slog.Logger) (*identity.Issuer, error) {
 	case c.HTTPIssuer == "" && c.HTTPAudience == "":
 		return nil, nil
 	case c.HTTPIssuer == "" || c.HTTPAudience == "":
-		return nil, errors.New("MCP_BRIDGE_HTTP_ISSUER and MCP_BRIDGE_HTTP_AUDIENCE are set together, or not at all: " +
-			"who makes tokens, and the URL of this bridge that they are made for")
+		return nil, errors.New("MCP_BRIDGE_HTTP_ISSUER and MCP_BRIDGE_HTTP_AUDIENCE are set together, or not " +
+			"at all: who makes tokens, and the URL of this bridge that they are made for")
 	}
 	i, err := identity.NewIssuer(identity.IssuerConfig{URL: c.HTTPIssuer, Audience: c.HTTPAudience, Log: log})
 	if err != nil {

@@ -84,7 +84,8 @@ func (l *overHTTP) said() string {
 func (l *overHTTP) post(token, method, name, params string) (status int, answer string, header http.Header) {
 	l.t.Helper()
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":{}}`
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, meta)
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url, strings.NewReader(body))
 	must(l.t, err)
@@ -134,7 +135,8 @@ func token(t *testing.T, vars []string, args ...string) string {
 func TestTokens(t *testing.T) {
 	vars := []string{"MCP_BRIDGE_HTTP_TOKENS=" + filepath.Join(t.TempDir(), "tokens")}
 	l := listen(t, with(command(t, nil), vars...))
-	if !strings.Contains(l.said(), "no token was made yet") || !strings.Contains(l.said(), "clients=\"who has a token") {
+	if !strings.Contains(l.said(), "no token was made yet") ||
+		!strings.Contains(l.said(), "clients=\"who has a token") {
 		t.Errorf("the log is %s", l.said())
 	}
 	alice := token(t, vars, "add", "alice")
@@ -155,7 +157,8 @@ func TestTokens(t *testing.T) {
 	if status, _, _ := l.post(alice, "tools/list", "", ""); status != http.StatusUnauthorized {
 		t.Errorf("with a revoked token: %d", status)
 	}
-	if res, err := http.Get(strings.TrimSuffix(l.url, "/mcp") + "/.well-known/oauth-protected-resource"); err != nil {
+	if res, err := http.Get(strings.TrimSuffix(l.url, "/mcp") +
+		"/.well-known/oauth-protected-resource"); err != nil {
 		t.Error(err)
 	} else if res.Body.Close(); res.StatusCode != http.StatusNotFound {
 		t.Errorf("metadata without an issuer: %d", res.StatusCode)
@@ -190,7 +193,8 @@ func TestFirstToken(t *testing.T) {
 		}
 	}
 	must(t, os.Remove(filepath.Join(state, "mcp-bridge", "http-tokens")))
-	if with, without := status(alice), status(""); with != http.StatusUnauthorized || without != http.StatusUnauthorized {
+	if with, without := status(alice), status(""); with != http.StatusUnauthorized ||
+		without != http.StatusUnauthorized {
 		t.Errorf("once the file is gone: %d with the token, %d without", with, without)
 	}
 }
@@ -201,7 +205,8 @@ func TestHeldOverHTTP(t *testing.T) {
 	state := t.TempDir()
 	record := filepath.Join(state, "mcp-bridge", "approved.json")
 	must(t, os.MkdirAll(filepath.Dir(record), 0o700))
-	must(t, os.WriteFile(record, []byte(`{"serving":"2020-01-01T00:00:00Z"}`), 0o600)) // code was run all the time
+	// code was run all the time
+	must(t, os.WriteFile(record, []byte(`{"serving":"2020-01-01T00:00:00Z"}`), 0o600))
 	cmd := with(command(t, map[string]entry{"late": {Command: "one"}}), "XDG_STATE_HOME="+state)
 	l := listen(t, cmd)
 	if said := l.said(); !strings.Contains(said, "servers=[late]") {
@@ -255,7 +260,8 @@ func TestIssuer(t *testing.T) {
 		header.Get("WWW-Authenticate") != `Bearer resource_metadata="https://bridge.example`+path+`"` {
 		t.Errorf("without a token: %d, %q", status, header.Get("WWW-Authenticate"))
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(l.url, "/mcp")+path, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(l.url, "/mcp")+path,
+		nil)
 	must(t, err)
 	r.Host = "bridge.example"                          // as a proxy hands it on
 	r.Header.Set("Origin", "https://client.elsewhere") // of a client in a browser
@@ -263,7 +269,8 @@ func TestIssuer(t *testing.T) {
 	must(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(text), `"resource":"`+own+`"`) || !strings.Contains(string(text), issuer.URL) {
+	if err != nil || !strings.Contains(string(text), `"resource":"`+own+`"`) ||
+		!strings.Contains(string(text), issuer.URL) {
 		t.Errorf("the metadata is %s, %v", text, err)
 	}
 	if got := res.Header.Get("Access-Control-Allow-Origin"); got != "*" {
@@ -279,19 +286,22 @@ func TestExposed(t *testing.T) {
 	must(t, err)
 	defer taken.Close()
 	const loopback = "127.0.0.1:0"
-	inHTTP := []string{"MCP_BRIDGE_HTTP_ISSUER=http://login.example", "MCP_BRIDGE_HTTP_AUDIENCE=https://b.example/mcp"}
+	inHTTP := []string{"MCP_BRIDGE_HTTP_ISSUER=http://login.example",
+		"MCP_BRIDGE_HTTP_AUDIENCE=https://b.example/mcp"}
 	for name, c := range map[string]struct {
 		vars, args []string
 		want       string
 	}{
-		"nobody says who they are": {nil, []string{"--http", "0.0.0.0:0"}, "all who do could run code"},
-		"a proxy without tokens":   {nil, []string{"--http", loopback, "--behind-proxy"}, "have clients authenticate"},
+		"no one says who they are": {nil, []string{"--http", "0.0.0.0:0"}, "all who do could run code"},
+		"a proxy without tokens": {nil, []string{"--http", loopback, "--behind-proxy"},
+			"have clients authenticate"},
 		"tokens in plain text": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + tokens}, []string{"--http", "0.0.0.0:0"},
 			"would cross the network unencrypted"},
-		"one client's directories for all": {[]string{"MCP_BRIDGE_UPSTREAM_ROOTS=client"}, []string{"--http", loopback},
-			"clients share servers"},
-		"a taken address":         {nil, []string{"--http", taken.Addr().String()}, "perhaps another bridge"},
-		"a host that isn't there": {nil, []string{"--http", "no-such-host.invalid:1"}, "give an address of this machine"},
+		"one client's directories for all": {[]string{"MCP_BRIDGE_UPSTREAM_ROOTS=client"},
+			[]string{"--http", loopback}, "clients share servers"},
+		"a taken address": {nil, []string{"--http", taken.Addr().String()}, "perhaps another bridge"},
+		"a host that isn't there": {nil, []string{"--http", "no-such-host.invalid:1"},
+			"give an address of this machine"},
 		"no certificate": {nil, []string{"--http", loopback, "--tls-cert=/no", "--tls-key=/no"},
 			"--tls-key can't be used"},
 		"an exposed file": {[]string{"MCP_BRIDGE_HTTP_TOKENS=" + exposed(t)}, []string{"--http", loopback},
@@ -325,13 +335,24 @@ func TestOthersFiles(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(home, name), []byte("{"), 0o600))
 	}
 	vars := inHome(home)
-	const broken, none = "a configuration file can't be used", "MCP_BRIDGE_CONFIG is not set, so code has no servers"
+	const broken, none = "a configuration file can't be used",
+		"MCP_BRIDGE_CONFIG is not set, so code has no servers"
 	log := listen(t, with(command(t, nil), vars...)).said()
 	if strings.Contains(log, broken) || !strings.Contains(log, none) {
 		t.Errorf("without MCP_BRIDGE_CONFIG the log is %s", log)
 	}
 	vars = append(vars, "MCP_BRIDGE_CONFIG="+filepath.Join(home, "listed.json"))
-	log = listen(t, with(command(t, nil), vars...)).said()
+	l := listen(t, with(command(t, nil), vars...))
+	log = l.said()
+	if !strings.Contains(log, "all clients act with the credentials") {
+		t.Errorf("it isn't said whose credentials clients use: %s", log)
+	}
+	metrics, err := http.Get("http://" + hostOf(t, l.url) + "/metrics")
+	must(t, err)
+	metrics.Body.Close()
+	if metrics.StatusCode != http.StatusNotFound {
+		t.Errorf("/metrics without --metrics: %d", metrics.StatusCode)
+	}
 	if strings.Count(log, broken) != 1 || strings.Contains(log, none) {
 		t.Errorf("with MCP_BRIDGE_CONFIG the log is %s", log)
 	}
@@ -362,7 +383,8 @@ func TestTeamOnEngine(t *testing.T) {
 	}
 	for _, who := range []string{alice, bob} {
 		for range 2 {
-			if got := l.python(who, "print(mcp_own.add(a=1, b=2), mcp_shared.add(a=1, b=2))"); strings.Count(got, "3") < 2 {
+			if got := l.python(who, "print(mcp_own.add(a=1, b=2), mcp_shared.add(a=1, b=2))"); strings.Count(got,
+				"3") < 2 {
 				t.Errorf("the servers answer %s", got)
 			}
 		}
@@ -391,7 +413,8 @@ func TestRootsToken(t *testing.T) {
 	if note := whoseToken(1000, "alice", "/x"); note != "" {
 		t.Errorf("a user is told %s", note)
 	}
-	for _, want := range []string{"bridges that root runs, by the file /x", "scripts/as-user mcp-bridge token add alice"} {
+	for _, want := range []string{"bridges that root runs, by the file /x", "scripts/as-user mcp-bridge token " +
+		"add alice"} {
 		if note := whoseToken(0, "alice", "/x"); !strings.Contains(note, want) {
 			t.Errorf("root is told %s, want %s", note, want)
 		}

@@ -162,7 +162,7 @@ type guarded struct {
 }
 
 // Run implements bridge.Runner. No run begins without a watchdog, except doctor's, which has said
-// that there is none.
+// that there isn't one.
 func (g guarded) Run(ctx context.Context, r sandbox.Request, h sandbox.Host) (sandbox.Result, error) {
 	if err := g.begin(); err != nil {
 		return sandbox.Result{}, err
@@ -235,7 +235,7 @@ func (p *parts) assemble(what purpose) (err error) {
 	if err != nil {
 		return err
 	}
-	p.startTelemetry()
+	p.telemetry = startTelemetry(p.log)
 	record, err := c.audit(what, p.log)
 	if err != nil {
 		return err
@@ -261,7 +261,7 @@ func (p *parts) assemble(what purpose) (err error) {
 	p.tools = openTools()
 	p.pool = upstream.NewPool(p.poolConfig())
 	p.bridge, err = bridge.New(bridge.Config{
-		Runner:      p.guarded(),
+		Runner:      guarded{p.sandbox, p.guard, p.approvals},
 		Upstreams:   p.pool,
 		Tools:       p.tools,
 		Servers:     p.catalog.Servers,
@@ -334,7 +334,8 @@ func (p *parts) close() error {
 	if p.pool != nil {
 		work.Go(func() { servers = p.pool.Close() })
 	}
-	work.Go(p.closeTelemetry)
+	work.Go(p.chooser.Close)
+	work.Go(func() { closeTelemetry(p.telemetry, p.log) })
 	work.Wait()
 	if p.driver != nil {
 		engine = p.driver.Close()

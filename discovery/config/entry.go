@@ -95,7 +95,7 @@ func (f *File) ReadEntry(o Object) (Entry, Refusal) {
 	switch e.Transport, known = transports[typ]; {
 	case known:
 	case typ != "":
-		m.Refuse("its type is none that is known", `write "type": "stdio" for a program`)
+		m.Refuse("its type isn't known", `write "type": "stdio" for a program`)
 	case url.Key == "" || !m.Get(format.Program.Command).Is("nothing"):
 		e.Transport = Stdio
 		if url.Key != "" {

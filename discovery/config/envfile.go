@@ -38,7 +38,8 @@ func (e *Entry) envFile(r *Reader) Refusal {
 }
 
 // dotenv returns the variables of a file of lines NAME=value, with comments and quotes, or the
-// number of the line that is none. What is in double quotes may have escapes; nothing is filled in.
+// number of the line that isn't one. What is in double quotes may have escapes; nothing is filled
+// in.
 func dotenv(text string) (variables map[string]string, bad int) {
 	variables = map[string]string{}
 	n := 0

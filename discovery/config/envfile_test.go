@@ -23,7 +23,7 @@ func TestDotenv(t *testing.T) {
 		{"nothing is filled in", "A=${HOME}", map[string]string{"A": "${HOME}"}, 0},
 		{"no equals sign", "A=1\nsecret", nil, 2},
 		{"no name", "=secret", nil, 1},
-		{"a name that is none", "two words=1", nil, 1},
+		{"a name with a space", "two words=1", nil, 1},
 		{"not closed", "A=\"secret", nil, 1},
 		{"something behind", "A='x' y", nil, 1},
 		{"very many", strings.Repeat("A=1\n", 3) + many(), nil, 1003},

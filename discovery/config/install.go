@@ -17,6 +17,9 @@ type Install struct {
 	Command []string                   // the host's own command that adds the entry: see Words
 	Next    string                     // what the user does there next
 
+	// Extension says that the host may have the bridge as an extension, which no file of it tells.
+	Extension bool
+
 	// Off is the host's own switch for the server whose entry is at a path. Nil: it has none in a
 	// file, and a server is switched off by taking its entry out.
 	Off func(entry []string) Preference
@@ -29,7 +32,17 @@ type Install struct {
 type Sent struct {
 	PerTool int    // tokens that it adds to each tool
 	Without string // a member of schemas that it leaves out
-	Note    string // when it sends fewer
+
+	// Search is what announces tools by their names alone, a line each, to a model that then looks
+	// for their definitions. It is empty where all definitions are sent.
+	Search    string
+	SearchOff string // the setting with which all are sent
+}
+
+// Whole returns how a host sends definitions with its search switched off.
+func (s Sent) Whole() Sent {
+	s.Search, s.SearchOff = "", ""
+	return s
 }
 
 // A Preference is one setting of a host.

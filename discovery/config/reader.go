@@ -36,7 +36,7 @@ type Reader struct {
 	looked    map[string]bool            // files and directories that were looked at, there or not
 }
 
-// A Document is a file as it was read. Root is empty when there is none, or it can't be used and
+// A Document is a file as it was read. Root is empty when there isn't one, or it can't be used and
 // nothing is remembered of it.
 type Document struct {
 	There    bool // Root counts
@@ -49,7 +49,7 @@ type Document struct {
 	problem *Problem // what is wrong with it
 }
 
-// value is the text of a file that entries take values from, or why there is none.
+// value is the text of a file that entries take values from, or why there isn't one.
 type value struct {
 	text string
 	err  error
@@ -213,7 +213,7 @@ func (r *Reader) Others(err error) Refusal {
 	return Refusal{"others could have written it: " + Show(bad.Path) + " " + bad.Why, Show(bad.Hint())}
 }
 
-// Strings reads a list of strings under a key, none if there is none.
+// Strings reads a list of strings under a key, none if there isn't one.
 func (r *Reader) Strings(src Source, o Object, key string) []string {
 	v := o.Get(key)
 	if v.Absent() {

@@ -141,7 +141,7 @@ func (v Value) Array() ([]Value, bool) {
 	return a, ok
 }
 
-// Strings returns the strings of an array, and false if it holds others too or is none.
+// Strings returns the strings of an array, and false if it holds others too or isn't one.
 func (v Value) Strings() (list []string, ok bool) {
 	elements, ok := v.Array()
 	for _, e := range elements {
@@ -173,13 +173,13 @@ func (o Object) At(path string) Value {
 	return o.Object(first).At(rest)
 }
 
-// Object returns the object under a key, empty if there is none.
+// Object returns the object under a key, empty if there isn't one.
 func (o Object) Object(key string) Object {
 	inner, _ := o.Get(key).Object()
 	return inner
 }
 
-// Text returns the string under a key, empty if there is none.
+// Text returns the string under a key, empty if there isn't one.
 func (o Object) Text(key string) string {
 	text, _ := o.Get(key).Text()
 	return text

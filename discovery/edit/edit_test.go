@@ -296,7 +296,8 @@ func FuzzRemove(f *testing.F) {
 	})
 }
 
-// same reports whether two roots are the same but for an empty object, or null, on the way to path.
+// same reports whether two roots are the same except for an empty object, or null, on the way to
+// path.
 func same(a, b config.Object, path []string) bool {
 	if a.Value().Equal(b.Value()) {
 		return true

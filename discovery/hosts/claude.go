@@ -1,11 +1,18 @@
 package hosts
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
+
+// toolSearch is what announces tools where Claude Code's tool search is on, as it is unless its
+// user switches it off. test/hosts compares it with what the program sends.
+//
+//go:embed tool-search.txt
+var toolSearch string
 
 var claudeCode = &config.Host{
 	Name: "Claude Code", Format: claudeFormat,
@@ -32,7 +39,7 @@ var claudeCode = &config.Host{
 		Command: []string{"claude", "mcp", "add", "--scope", "user", config.Own, "-e", "{env}", "--",
 			"{command}"},
 		Next: "start a new session; /mcp shows the bridge",
-		Sent: config.Sent{Note: "with its tool search, only those that its model has looked for"},
+		Sent: config.Sent{Search: toolSearch, SearchOff: "ENABLE_TOOL_SEARCH=false"},
 	},
 	Rules: func(r *config.Reader) config.Rules {
 		c := newClaude(r)

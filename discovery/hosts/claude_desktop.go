@@ -5,7 +5,7 @@ import "github.com/mcp-bridge/mcp-bridge/discovery/config"
 var claudeDesktop = &config.Host{Name: "Claude Desktop", Format: claudeDesktopFormat, Files: []config.File{
 	{Scope: "user", Paths: config.Settings("Claude/claude_desktop_config.json")},
 }, Install: &config.Install{ID: "claude-desktop", User: []string{"user"},
-	Next: "quit Claude Desktop and start it again"}}
+	Next: "quit Claude Desktop and start it again", Extension: true}}
 
 var claudeDesktopFormat = config.Plain(func(f *config.Format) {
 	f.Strict, f.References = true, nil

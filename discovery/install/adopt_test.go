@@ -1,14 +1,10 @@
 package install
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,23 +74,10 @@ func (h *home) used(own bool) (names []string) {
 	return names
 }
 
-// realServers returns the files of testdata/hosts.txt, and a server for a host that has none there.
-func realServers(t *testing.T) map[string]map[string]string {
-	all := realFiles(t)
-	all["windsurf"] = map[string]string{".codeium/windsurf/mcp_config.json": `{
-  "mcpServers": {
-    "r": {"serverUrl": "https://h/mcp", "headers": {"K": "SECRET-11"}}, // mine
-    "s": {"command": "x"}
-  }
-}
-`}
-	return all
-}
-
-// TestAdoptRoundTrip: of each host, in each form, the servers move and come back: byte for byte,
-// and after the user has edited the file, with the edit. A second adopt has nothing to do.
+// TestAdoptRoundTrip: of each host, in each form, the servers move and come back, byte for byte. A
+// second adopt has nothing to do.
 func TestAdoptRoundTrip(t *testing.T) {
-	for id, files := range realServers(t) {
+	for id, files := range realFiles(t) {
 		for _, variant := range []string{"as it is", "CRLF"} {
 			form := variants[variant]
 			t.Run(id+"/"+variant, func(t *testing.T) {
@@ -103,10 +86,9 @@ func TestAdoptRoundTrip(t *testing.T) {
 					formed[path] = form(text)
 				}
 				h := newHost(t, id, formed)
-				h.installTwiceAndUndo(id, formed)
 				before, enabled := h.files(), h.used(false)
 				plan, shown := h.adoptAll()
-				if len(plan.All) == 0 || len(plan.Stays) > 0 && id != "goose" && id != "claude-code" {
+				if len(plan.All) == 0 || len(plan.Stays) > 0 {
 					t.Fatalf("moved %q", brief(plan))
 				}
 				if left := h.used(false); len(left) > 0 || len(h.used(true)) != len(enabled) {
@@ -115,58 +97,15 @@ func TestAdoptRoundTrip(t *testing.T) {
 				if again, shown := h.adoptAll(); len(again.All) > 0 || shown != "" {
 					t.Errorf("again: %q\n%s", brief(again), shown)
 				}
-				edited := map[string]string{}
-				for path := range formed { // what the file held before, and the edit
-					edited[path] = h.mine(path, before[path])
-				}
 				if err := h.undo(); err != nil {
 					t.Fatal(err)
 				}
 				if d := cmp.Diff(before, h.withoutSecrets()); d != "" {
 					t.Errorf("undone (-want +got):\n%s", d)
 				}
-				h.adoptAll()
-				for path := range formed {
-					h.write(path, h.mine(path, "\n"+h.read(path)))
-				}
-				if err := h.undo(); err != nil {
-					t.Fatal(err)
-				}
-				for path, want := range edited {
-					if d := cmp.Diff(want, h.read(path)); d != "" {
-						t.Errorf("%s after an edit (-want +got):\n%s", path, d)
-					}
-				}
 			})
 		}
 	}
-}
-
-// installTwiceAndUndo moves the servers and back, takes the bridge out of the host, whose files are
-// then what they were, and puts it in again.
-func (h *home) installTwiceAndUndo(id string, files map[string]string) {
-	h.t.Helper()
-	h.adoptAll()
-	if err := h.undo(); err != nil {
-		h.t.Fatal(err)
-	}
-	h.journal.Verb = "install"
-	if p, err := h.plan(id); err != nil || len(p.Files) > 0 {
-		h.t.Errorf("installed again: %+v, %v", p, err)
-	}
-	if err := h.undo(); err != nil {
-		h.t.Fatal(err)
-	}
-	for path, text := range files {
-		if d := cmp.Diff(text, h.read(path)); d != "" {
-			h.t.Errorf("%s is not what it was (-want +got):\n%s", path, d)
-		}
-	}
-	if err := os.RemoveAll(h.path("secrets")); err != nil { // which adoptAll has set
-		h.t.Fatal(err)
-	}
-	h.install(id)
-	h.journal.Verb = "adopt"
 }
 
 // mine returns a file's text behind its mode, with what a user has put in as the first line or
@@ -322,53 +261,6 @@ func TestUndoSome(t *testing.T) {
 	for name := range before {
 		if _, err := os.Stat(h.path(name)); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// TestAdoptKilled: a process that moves servers and gives them back is killed at many moments. At
-// each a server is in its host's file or in the bridge's own, and the next undo brings back all.
-func TestAdoptKilled(t *testing.T) {
-	text := `{"mcpServers": {"a": {"command": "` + strings.Repeat("x", 1<<16) + `"}}}`
-	if dir := os.Getenv("MCP_BRIDGE_TEST_ADOPT"); dir != "" {
-		h := &home{t: t, dir: dir, journal: &Journal{Verb: "adopt"}}
-		h.journal.Dir = h.path(".local/state/mcp-bridge")
-		h.cfg = Config{FS: discovery.Root(), Env: discovery.Env{Home: dir, GOOS: "linux",
-			Executable: filepath.Join(dir, "bin/mcp-bridge")}}
-		for {
-			h.adoptAll()
-			if err := h.undo(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	h := newHost(t, "cursor", map[string]string{cursor: text})
-	installed := h.read(cursor)
-	for i := range 12 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestAdoptKilled$")
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		cmd.Env = append(os.Environ(), "MCP_BRIDGE_TEST_ADOPT="+h.dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(30+8*i) * time.Millisecond) // moments to be killed at
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if out.Len() > 0 {
-			t.Fatalf("it failed:\n%.2000s", &out)
-		}
-		if len(h.used(false))+len(h.used(true)) == 0 {
-			t.Fatal("the server is lost")
-		}
-		if i%2 == 0 {
-			h.adoptAll() // goes on
-		}
-		if err := h.undo(); err != nil {
-			t.Fatal(err)
-		}
-		if h.read(cursor) != installed || len(h.used(true)) > 0 {
-			t.Fatalf("undone it holds %.200s", h.read(cursor))
 		}
 	}
 }

@@ -7,6 +7,7 @@
 package install
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,6 +156,7 @@ type Plan struct {
 	Host    string
 	Files   []*File  // that of the entry first
 	Already string   // under which name the host has the bridge
+	Lacks   []string // of Config.Vars, those of the bridge's that this entry doesn't set
 	Next    string   // what the user does in the host then
 	Command []string // the host's own command that would add the same entry; often nil
 }
@@ -178,7 +180,10 @@ func (in *Installer) Plan(h Host) (Plan, error) {
 	if err != nil {
 		return p, fmt.Errorf("%s: %s: %w", h.Name, config.Show(path), err)
 	}
-	if p.Already = already; already != "" && len(changes) == 0 {
+	if p.Already = already; already != "" {
+		p.Lacks = in.lacking(h.host, format, f, already)
+	}
+	if already != "" && len(changes) == 0 {
 		return p, nil
 	}
 	f.host, f.scope = h.ID, scopes[0]
@@ -223,11 +228,7 @@ func (in *Installer) changes(h *config.Host, format *config.Format, scopes []str
 	if err != nil {
 		return nil, "", err
 	}
-	key := []string{format.Key}
-	if h.Install.Key != nil {
-		key = h.Install.Key(root)
-	}
-	at := append(slices.Clone(key), config.Own)
+	at := append(keyOf(h, format, root), config.Own)
 	is, _ := edit.At(root, at)
 	for _, p := range in.own {
 		if p.Source.Host != h.Name || p.Source.Path != f.Path || !slices.Contains(scopes, p.Source.Scope) {
@@ -249,6 +250,32 @@ func (in *Installer) changes(h *config.Host, format *config.Format, scopes []str
 			Next: "give that one another name"}
 	}
 	return []edit.Change{{Path: at, Value: entry.Value()}}, "", nil
+}
+
+// keyOf returns the path of the entries in a file.
+func keyOf(h *config.Host, format *config.Format, root config.Object) []string {
+	if h.Install.Key != nil {
+		return slices.Clone(h.Install.Key(root))
+	}
+	return []string{format.Key}
+}
+
+// lacking returns the variables of the bridge that its entry of a name doesn't set.
+func (in *Installer) lacking(h *config.Host, format *config.Format, f *File, name string) (vars []string) {
+	root, err := edit.Parse(f.Path, f.old)
+	if err != nil {
+		return nil
+	}
+	entry, _ := edit.At(root, append(keyOf(h, format, root), name))
+	o, _ := entry.Object()
+	set, _ := o.Get(format.Program.Env).Object()
+	for _, v := range in.cfg.Vars {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "MCP_BRIDGE_") && set.Get(name).Is("nothing") {
+			vars = append(vars, v)
+		}
+	}
+	return vars
 }
 
 // startable reports whether the program of an entry may be there: only one with a whole path is
@@ -327,14 +354,10 @@ func (in *Installer) allow(h Host, p *Plan) error {
 	return nil
 }
 
-// FirstPolicy is the policy that a user begins with.
-const FirstPolicy = `# Which tools code may call. The file is yours to change: docs/policy.md of mcp-bridge.
-# What becomes of a call: MCP_BRIDGE_POLICY=THIS_FILE mcp-bridge policy test SERVER.TOOL
-default = "ask"
-
-[hints]
-read_only = "allow"   # what its server marks as read-only
-`
+// FirstPolicy is the policy that a user begins with. The .mcpb has it too.
+//
+//go:embed policy.toml
+var FirstPolicy string
 
 // PlanPolicy returns the file of a first policy, or nil if there is one.
 func PlanPolicy(path string) (*File, error) {

@@ -37,6 +37,8 @@ type note struct {
 	Backup  string       `json:"backup,omitempty"` // what the file held before
 	Made    []string     `json:"made,omitempty"`   // directories, innermost first
 	Changes []noteChange `json:"changes,omitempty"`
+
+	next *note // that of another command that found the file as this one left it
 }
 
 // noteChange is an edit.Change. Depth is how many names of its path were there before.
@@ -173,11 +175,13 @@ func (j *Journal) note(ctx context.Context, f *File, do func() error, byHost boo
 		n.Changes, n.Exact = slices.Clone(n.Changes), n.Exact && hash(f.old) == n.After
 	}
 	if err := n.begin(f); err != nil {
+		n.discard(earlier)
 		return err
 	}
 	n.After = hash(f.New)
 	notes[i] = n
 	if err := j.write(notes); err != nil {
+		n.discard(earlier)
 		return err
 	}
 	err = do()
@@ -195,12 +199,18 @@ func (j *Journal) note(ctx context.Context, f *File, do func() error, byHost boo
 	case err == nil, bytes.Equal(now, f.New):
 		return err
 	}
+	n.discard(earlier)
+	return errors.Join(err, j.write(earlier))
+}
+
+// discard removes what was made for a note that isn't kept: its directories, and its backup unless
+// earlier notes have it.
+func (n note) discard(earlier []note) {
 	known := slices.ContainsFunc(earlier, func(e note) bool { return e.Backup == n.Backup })
 	if n.Backup != "" && !known {
 		_ = os.Remove(n.Backup)
 	}
 	n.removeDirectories()
-	return errors.Join(err, j.write(earlier))
 }
 
 // took notes what a host's command has made of a file.

@@ -20,9 +20,9 @@ type Wish struct {
 	Held func(discovery.Server) bool
 	// Tokens returns what the definitions of a server's tools take of a host's context, and whether
 	// that is known.
-	Tokens   func(discovery.Server, Sent) (n int, known bool)
-	Own      int // what the bridge's own definitions take
-	OwnTools int // how many these are
+	Tokens func(discovery.Server, Sent) (n int, known bool)
+	// Own returns what the bridge's own definitions take.
+	Own func(Sent) int
 }
 
 // Sent is how a host changes definitions.
@@ -57,10 +57,29 @@ type Stay struct {
 
 // A Load is what definitions take of a host's context, as far as it is known.
 type Load struct {
-	Host          string
-	Before, After int
-	Unknown       int    // servers that were never asked for their tools
-	Note          string // when it loads fewer
+	Host string
+	Tokens
+	Unknown   int    // servers that were never asked for their tools
+	SearchOff string // the setting that switches the host's tool search off; empty: it has none
+	Whole     Tokens // what definitions take then
+}
+
+// Tokens are those before and after servers have moved.
+type Tokens struct{ Before, After int }
+
+func (t *Tokens) add(n int, moves bool) {
+	t.Before += n
+	if !moves {
+		t.After += n
+	}
+}
+
+// SentBy returns how a host changes definitions, by its name.
+func SentBy(host string) (sent Sent) {
+	if h := hostNamed(host); h != nil && h.Install != nil {
+		sent = h.Install.Sent
+	}
+	return sent
 }
 
 // planner plans moves. The slices was, why and to are about the candidates, by index.
@@ -201,8 +220,11 @@ func (p *planner) belongs(i int) config.Refusal {
 	case h == nil || h.Install == nil || !slices.Contains(h.Install.User, src.Scope):
 		return config.Refuse("the bridge can't be put into that file", "move it by hand")
 	case !p.bridge[[2]string{src.Host, src.Scope}]:
-		return config.Refuse(src.Host+" doesn't have the bridge, and would lose it",
-			"type: mcp-bridge install "+h.Install.ID)
+		next := "type: mcp-bridge install " + h.Install.ID
+		if h.Install.Extension {
+			next += "; then remove the extension mcp-bridge there, if that is how it has the bridge"
+		}
+		return config.Refuse(src.Host+" doesn't have the bridge in its file, and would lose it", next)
 	}
 	_, was, err := entryPath(h, e)
 	if err == nil {
@@ -326,15 +348,12 @@ func (p *planner) loads() (all []Load) {
 		if at < 0 {
 			at, all = len(all), append(all, Load{Host: host})
 		}
-		l, key, sent := &all[at], [2]string{host, c.Written.Name}, Sent{}
-		if h := hostNamed(host); h != nil && h.Install != nil {
-			sent = h.Install.Sent
-		}
-		l.Note = sent.Note
+		l, key, sent := &all[at], [2]string{host, c.Written.Name}, SentBy(host)
+		l.SearchOff = sent.SearchOff
 		switch stateOf(c) {
 		case discovery.Itself:
-			own := p.wish.Own + sent.PerTool*p.wish.OwnTools
-			l.Before, l.After = l.Before+own, l.After+own
+			l.add(p.wish.Own(sent), false)
+			l.Whole.add(p.wish.Own(sent.Whole()), false)
 			continue
 		case "", discovery.Unusable, discovery.Duplicate, discovery.Shadowed: // its host uses it
 		default:
@@ -348,12 +367,10 @@ func (p *planner) loads() (all []Load) {
 		if !known {
 			l.Unknown++
 		}
-		l.Before += n
-		if p.to[i] == nil {
-			l.After += n
-		} else {
-			moved[host] = true
-		}
+		whole, _ := p.wish.Tokens(c.Server, sent.Whole())
+		l.add(n, p.to[i] != nil)
+		l.Whole.add(whole, p.to[i] != nil)
+		moved[host] = moved[host] || p.to[i] != nil
 	}
 	return slices.DeleteFunc(all, func(l Load) bool { return !moved[l.Host] })
 }

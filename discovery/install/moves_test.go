@@ -29,7 +29,8 @@ func servers(entries ...string) string {
 // wish is for all that can move.
 func wish() Wish {
 	return Wish{Held: func(discovery.Server) bool { return false },
-		Tokens: func(discovery.Server, Sent) (int, bool) { return 1, true }}
+		Tokens: func(discovery.Server, Sent) (int, bool) { return 1, true },
+		Own:    func(Sent) int { return 1 }}
 }
 
 // brief renders a plan.
@@ -79,16 +80,16 @@ func TestPlanMoves(t *testing.T) {
 		{"the same in a host without the bridge", map[string]string{claude: servers(fs),
 			cursor: `{"mcpServers": {` + fs + `}}`}, nil, nil,
 			[]string{"fs from Claude Code/fs: " + fsOwn + "}",
-				"fs stays in Cursor: Cursor doesn't have the bridge, and would lose it"}},
+				"fs stays in Cursor: Cursor doesn't have the bridge in its file, and would lose it"}},
 		{"with a secret and a filter, too", map[string]string{
 			".codex/config.toml": codexUs + "[mcp_servers.fs]\ncommand = \"x\"\nenv = { KEY = \"hunter2-2\" }\n" +
 				"disabled_tools = [\"a\"]\n",
 			cursor: `{"mcpServers": {"fs": {"command": "x", "env": {"KEY": "hunter2-2"}}}}`}, nil, nil,
-			[]string{"fs stays in Cursor: Cursor doesn't have the bridge, and would lose it",
+			[]string{"fs stays in Cursor: Cursor doesn't have the bridge in its file, and would lose it",
 				strings.Replace(contested, "in Claude Code", "in Codex", 1)}},
 		{"the bridge is switched off", map[string]string{".kiro/settings/mcp.json": `{"mcpServers": {` + fs +
 			`, "us": {"command": "mcp-bridge", "disabled": true}}}`}, nil, nil,
-			[]string{"fs stays in Kiro: Kiro doesn't have the bridge, and would lose it"}},
+			[]string{"fs stays in Kiro: Kiro doesn't have the bridge in its file, and would lose it"}},
 		{"some of them", map[string]string{claude: servers(fs, `"a": {"command": "a"}`),
 			cursor: servers(`"b": {"command": "b"}`)},
 			[]string{"claude code"}, []string{"a", "b"}, []string{`a from Claude Code/a: {"command":"a"}`}},
@@ -125,11 +126,31 @@ func TestPlanMoves(t *testing.T) {
 			[]string{`a from VS Code/a: {"command":"a","env":{"K":"${secret:VS-Code.k}"}}`}},
 		{"a host that is only read", map[string]string{".aws/amazonq/mcp.json": servers(fs)}, nil, nil,
 			[]string{"fs stays in Amazon Q: the bridge can't be put into that file"}},
+		{"a plugin's", map[string]string{claude: servers(fs),
+			".claude/settings.json": `{"enabledPlugins": {"p@m": true}}`,
+			".claude/plugins/installed_plugins.json": `{"version": 2, "plugins": {"p@m": [{"scope": "user", ` +
+				`"installPath": "HOME/.claude/plugins/cache/m/p/1", "version": "1"}]}}`,
+			".claude/plugins/known_marketplaces.json": `{"m": {"source": {"source": "github", "repo": "o/m"}, ` +
+				`"installLocation": "HOME/.claude/plugins/marketplaces/m"}}`,
+			".claude/plugins/marketplaces/m/.claude-plugin/marketplace.json": `{"name": "m", "owner": {"name": ` +
+				`"o"}, "plugins": [{"name": "p", "source": "./p"}]}`,
+			".claude/plugins/cache/m/p/1/.mcp.json": `{"mcpServers": {"s": {"command": "s"}}}`}, nil, nil,
+			[]string{"fs from Claude Code/fs: " + fsOwn + "}",
+				"plugin:p:s stays in Claude Code: a plugin of Claude Code brings it along"}},
+		{"an administrator's", map[string]string{"admin/settings.json": servers(fs)}, nil, nil,
+			[]string{"fs stays in Gemini CLI: an administrator has set it up"}},
+		{"an administrator's, that a user could override", map[string]string{
+			"admin/system-defaults.json": servers(fs)}, nil, nil,
+			[]string{"fs stays in Gemini CLI: an administrator has set it up"}},
 		{"the bridge itself", map[string]string{claude: servers()}, nil, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHome(t, nil)
 			h.cfg.Env.SecretFile = func(string) string { return h.cfg.Command[0] }
+			h.cfg.Env.Getenv = func(name string) string {
+				return map[string]string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH": h.path("admin/settings.json")}[name]
+			}
+			h.write(".gemini/trustedFolders.json", `{"`+h.cfg.Env.Dir+`": "TRUST_FOLDER"}`)
 			for path, text := range tt.files {
 				h.write(path, strings.ReplaceAll(text, "HOME", h.dir))
 			}
@@ -198,14 +219,20 @@ func TestLoads(t *testing.T) {
 	w := wish()
 	w.Tokens = func(s discovery.Server, sent Sent) (int, bool) {
 		n, ok := map[string]int{"a": 100, "b": 20, "c": 1000, "d": 3}[s.Command]
+		if sent.Search != "" {
+			n /= 10
+		}
 		return n + sent.PerTool, ok
 	}
-	w.Own, w.OwnTools, w.Servers = 7, 3, []string{"a"}
+	w.Own = func(sent Sent) int { return 7 + 3*sent.PerTool + len(sent.Search) }
+	w.Servers = []string{"a"}
 	p := New(h.cfg).PlanMoves(w)
-	note := hostNamed("Claude Code").Install.Sent.Note
-	want := []Load{{Host: "Claude Code", Before: 1127, After: 1027, Note: note},
-		{Host: "Cursor", Before: 110, After: 10, Unknown: 1},
-		{Host: "Gemini CLI", Before: 107 + 4*more, After: 7 + 3*more}}
+	searched := 7 + len(SentBy("Claude Code").Search)
+	want := []Load{{Host: "Claude Code", Tokens: Tokens{searched + 112, searched + 102},
+		SearchOff: "ENABLE_TOOL_SEARCH=false", Whole: Tokens{1127, 1027}},
+		{Host: "Cursor", Tokens: Tokens{110, 10}, Whole: Tokens{110, 10}, Unknown: 1},
+		{Host: "Gemini CLI", Tokens: Tokens{107 + 4*more, 7 + 3*more},
+			Whole: Tokens{107 + 4*more, 7 + 3*more}}}
 	if d := cmp.Diff(want, p.Loads); d != "" {
 		t.Error(d)
 	}

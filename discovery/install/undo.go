@@ -34,6 +34,7 @@ func (j *Journal) PlanUndo(ids, servers []string) (back []Return, err error) {
 	if err != nil {
 		return nil, err
 	}
+	all := slices.Clone(notes)
 	notes = slices.DeleteFunc(notes, func(n note) bool { return n.Verb != j.Verb })
 	needed := map[string]bool{} // by server
 	wanted := func(server string) bool {
@@ -45,6 +46,7 @@ func (j *Journal) PlanUndo(ids, servers []string) (back []Return, err error) {
 			if own != (n.Host == config.Own) {
 				continue
 			}
+			n.next = n.following(all)
 			r := n.back(func(server string) bool {
 				if own {
 					return wanted(server) && !needed[server]
@@ -85,6 +87,7 @@ func (n note) back(pick func(server string) bool) Return {
 		r.Conflict, r.failed = err, chosen
 		return r
 	}
+	before, restorable := n.before()
 	exact := len(r.rest) == 0 && hash(f.old) == n.After && n.Exact
 	switch {
 	case f.info == nil && n.Before == "", f.info != nil && hash(f.old) == n.Before:
@@ -95,11 +98,11 @@ func (n note) back(pick func(server string) bool) Return {
 		return r
 	case exact && n.Before == "":
 		f.Remove = true
-	case exact && n.restorable():
-		f.New, r.Conflict = os.ReadFile(n.Backup)
+	case exact && restorable:
+		f.New = before
 		n.show(f)
 	default:
-		chosen, r.failed, r.Conflict = n.inverse(f, chosen)
+		chosen, r.failed, r.Conflict = n.inverse(f, chosen, r.rest)
 	}
 	for _, c := range chosen {
 		r.Secrets = append(r.Secrets, c.Secrets...)
@@ -146,24 +149,16 @@ func (n note) show(f *File) {
 	}
 }
 
-// restorable reports whether the backup holds what the file held before.
-func (n note) restorable() bool {
-	content, err := os.ReadFile(n.Backup)
-	return err == nil && hash(content) == n.Before
-}
-
 // inverse takes changes of a note back in a file that somebody else has changed since, or of which
-// not all are to be taken back: those of a server all or none.
-func (n note) inverse(f *File, chosen []noteChange) (done, failed []noteChange, conflict error) {
+// not all are to be taken back: those of a server all or none. The rest stays.
+func (n note) inverse(f *File, chosen, rest []noteChange) (done, failed []noteChange, conflict error) {
 	if len(n.Changes) == 0 {
 		return nil, chosen, &FileError{n.Path, "was changed since it was made, and is left",
 			"remove it if you don't need it"}
 	}
-	before, known := config.Object(nil), n.Before == ""
-	if content, err := os.ReadFile(n.Backup); err == nil && hash(content) == n.Before {
-		before, err = edit.Parse(n.Path, content)
-		known = err == nil
-	}
+	text, known := n.before()
+	before, err := edit.Parse(n.Path, text)
+	known = known && err == nil
 	for len(chosen) > 0 {
 		server, was := chosen[len(chosen)-1].Server, *f
 		var its []noteChange
@@ -187,8 +182,8 @@ func (n note) inverse(f *File, chosen []noteChange) (done, failed []noteChange, 
 	}
 	if root, err := edit.Parse(n.Path, f.New); err == nil && len(root) == 0 && n.Before == "" {
 		f.Remove = len(failed) == 0
-	} else if err == nil && len(done) == len(n.Changes) {
-		n.asItWas(f, root)
+	} else if err == nil && len(failed) == 0 {
+		n.withOnly(f, rest, root)
 	}
 	return done, failed, conflict
 }
@@ -224,54 +219,6 @@ func (n note) takeBack(f *File, c noteChange, before config.Object, known bool) 
 	return nil
 }
 
-// asItWas has the file hold the bytes of its backup, and what somebody else has changed since in
-// one place, if that comes to the same as the root that it is to hold. Else an entry that is put
-// back stands where new ones do.
-func (n note) asItWas(f *File, root config.Object) {
-	text, err := os.ReadFile(n.Backup)
-	if err != nil || !n.Exact || hash(text) != n.Before {
-		return
-	}
-	steps := [][]byte{text}
-	for _, c := range n.Changes {
-		if text, err = edit.Apply(n.Path, text, c.change().Change); err != nil {
-			return
-		}
-		steps = append(steps, text)
-	}
-	if hash(text) != n.After {
-		return
-	}
-	start, end := common(text, f.old) // of theirs, in each step from the last to the first
-	theirs := f.old[start : len(f.old)-(len(text)-end)]
-	for i := len(steps) - 1; i > 0; i-- {
-		from, to := common(steps[i], steps[i-1])
-		grown := len(steps[i-1]) - len(steps[i])
-		switch {
-		case to <= start:
-			start, end = start+grown, end+grown
-		case from < end:
-			return // it is the same place
-		}
-	}
-	made := slices.Concat(steps[0][:start], theirs, steps[0][end:])
-	if is, err := edit.Parse(n.Path, made); err == nil && is.Value().Equal(root.Value()) {
-		f.New = made
-	}
-}
-
-// common returns where in a the part begins and ends that differs from b.
-func common(a, b []byte) (start, end int) {
-	for start < len(a) && start < len(b) && a[start] == b[start] {
-		start++
-	}
-	same := 0
-	for same < len(a)-start && same < len(b)-start && a[len(a)-1-same] == b[len(b)-1-same] {
-		same++
-	}
-	return start, len(a) - same
-}
-
 // around returns empty objects within each other.
 func around(path []string) (o config.Object) {
 	for _, name := range slices.Backward(path) {
@@ -303,21 +250,30 @@ func (j *Journal) Undo(ctx context.Context, r Return) error {
 	} else {
 		left = slices.Concat(left, r.failed)
 	}
-	if i := slices.IndexFunc(notes, same); i >= 0 && len(left) > 0 {
-		if len(left) < len(notes[i].Changes) {
-			notes[i].Changes, notes[i].Exact = left, false
-		}
+	i := slices.IndexFunc(notes, same)
+	if i >= 0 && len(left) > 0 {
+		notes[i].keep(left, r.File)
 		return errors.Join(j.write(notes), r.Conflict)
+	}
+	unused, succeeded := r.note.Backup, false
+	if i >= 0 {
+		if next := notes[i].following(notes); next != nil {
+			if b, ok := notes[i].succeed(next); ok {
+				unused, succeeded = b, true
+			}
+		}
 	}
 	if err := j.write(slices.DeleteFunc(notes, same)); err != nil {
 		return err
 	}
-	if b := r.note.Backup; b != "" {
+	if b := unused; b != "" {
 		if err := os.Remove(b); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	r.note.removeDirectories()
+	if !succeeded {
+		r.note.removeDirectories()
+	}
 	return nil
 }
 

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -308,57 +305,5 @@ func TestPolicy(t *testing.T) {
 		if _, gone := os.Stat(path); (gone != nil) == changed || (err != nil) != changed {
 			t.Errorf("changed: %v; undone: %v, %v", changed, err, gone)
 		}
-	}
-}
-
-// TestKilled: a process that installs and undoes is killed at many moments. The file holds what it
-// held or what it was to hold, and the next undo brings back what it held.
-func TestKilled(t *testing.T) {
-	const text = "{\n  \"mcpServers\": {}\n}\n"
-	if dir := os.Getenv("MCP_BRIDGE_TEST_INSTALL"); dir != "" {
-		h := &home{t: t, dir: dir, journal: &Journal{Dir: filepath.Join(dir, ".local"), Verb: "install"}}
-		for {
-			f, err := Open(h.path(cursorFile))
-			if err != nil {
-				t.Fatal(err)
-			}
-			long := config.Of(strings.Repeat("x", 1<<16))
-			c := edit.Change{Path: []string{"mcpServers", "mcp-bridge"}, Value: long}
-			if err := f.Change(c); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.journal.Write(t.Context(), f); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.undo(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	h := newHome(t, map[string]string{cursorFile: text})
-	h.journal.Dir = filepath.Join(h.dir, ".local")
-	for i := range 30 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
-		cmd.Env = append(os.Environ(), "MCP_BRIDGE_TEST_INSTALL="+h.dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(20+3*i) * time.Millisecond) // moments to be killed at
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		got := h.read(cursorFile)
-		if _, err := edit.Parse(cursorFile, []byte(got)); err != nil || got != text && len(got) < 1<<16 {
-			t.Fatalf("it holds half: %v\n%.200s", err, got)
-		}
-		if err := h.undo(); err != nil {
-			t.Fatal(err)
-		}
-		if got := h.read(cursorFile); got != text {
-			t.Fatalf("undone it holds %.200s", got)
-		}
-	}
-	h.install("cursor") // the leftovers are no obstacle
-	if err := h.undo(); err != nil {
-		t.Error(err)
 	}
 }

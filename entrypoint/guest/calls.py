@@ -153,7 +153,7 @@ def _place(error: Exception) -> str:
 
 
 def running_loop() -> object | None:
-    """The event loop that runs in this thread. asyncio isn't imported for this: without it, there is none."""
+    """The event loop that runs in this thread. asyncio isn't imported for this: without it, there isn't one."""
     events = sys.modules.get("asyncio.events")
     return None if events is None else events._get_running_loop()
 

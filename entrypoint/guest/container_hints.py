@@ -31,7 +31,7 @@ def limit(error: BaseException) -> str:
 
 
 def _space() -> str:
-    """Names the directories that are full; there is none if the code has removed the file since."""
+    """Names the directories that are full; there isn't one if the code has removed the file since."""
     full = [told for told in map(_full, TMPFS) if told]
     return f"{' and '.join(full)}: remove what isn't needed there" if full else ""
 

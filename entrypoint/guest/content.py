@@ -79,7 +79,7 @@ def _main(mime: str) -> str:
 
 
 def _kind(block: Any) -> tuple[str, dict[str, Any]]:
-    """Which kind of file a block is, and the object that has its type; "" where it is none."""
+    """Which kind of file a block is, and the object that has its type; "" where it isn't one."""
     if not isinstance(block, dict):
         return "", {}
     about = block.get("resource") if block.get("type") == "resource" else block

@@ -1,4 +1,4 @@
-"""The copies that the process of a sandbox makes of itself: which are of use, and why there is none."""
+"""The copies that the process of a sandbox makes of itself: which are of use, and why there isn't one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from guest.run import Run
 
 LARGE = 0.4  # of the memory limit: with more, there is no room for a second copy of the variables
+AGAIN = "again: if the code waits for a library whose threads are gone, it waits forever; start a new sandbox"
 FEW = 4  # calls after which another copy is tried where one didn't get ready, then twice as many
 
 
@@ -25,6 +26,7 @@ class Copies:
         self.why = "no code had run"  # there is no copy, for a person
         self._without = 0  # calls until another one is made, since the last one didn't get ready
         self._rest = FEW  # how many they are
+        self._stopped = 0  # calls in a row that didn't end by themselves
 
     def room(self) -> wire.Frame:
         """Returns what an execute says of the copy at its end: the bytes that a process may have for one."""
@@ -36,6 +38,16 @@ class Copies:
     def forget(self) -> None:
         """Forgets what was true of the process that had the variables until now."""
         self.unfit, self._without = [], 0
+
+    def stopped(self, run: Run) -> str:
+        """Counts the calls in a row that were stopped, and returns what is to be said of more than one.
+
+        A library that isn't among UNFIT may wait for its threads in each process that has taken over.
+        The variables are kept all the same: the code of two such calls can be slow by itself.
+        """
+        if not run.job:
+            self._stopped = self._stopped + 1 if run.killed == "cancel" else 0
+        return AGAIN if self._stopped > 1 else ""
 
     def looked_at(self, frame: wire.Frame, others: tuple[int, ...]) -> int:
         """Returns the number of a copy that is one, as far as can be seen; otherwise 0, and has why.

@@ -35,7 +35,7 @@ class Display:
         sys.meta_path.insert(0, Pyplot())
 
     def renew(self, limit: int) -> None:
-        """Begins another run, which may hand over files of so many bytes."""
+        """Begins another run, which may hand over files up to a number of bytes."""
         self.limit, self._made = limit, None
 
     def screen(self) -> Screen:
@@ -78,7 +78,7 @@ class Display:
 
 
 def members(value: Any) -> Iterable[Any]:
-    """The first values in a list, tuple or dict, or the value itself where it is none of these."""
+    """The first values in a list, tuple or dict, or the value itself where it isn't one of these."""
     if type(value) not in (list, tuple, dict):
         return (value,)
     return islice(value.values() if type(value) is dict else value, LOOKED_AT)

@@ -256,7 +256,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _no_json(error: BaseException, place: Place) -> str:
-    """A text that was parsed as JSON and is none."""
+    """A text that was parsed as JSON and isn't JSON."""
     for node in place.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("loads", "json"):
             continue

@@ -83,7 +83,7 @@ def send(pid: int, number: int) -> None:
 
 
 def kill(pid: int) -> None:
-    """Kills a process, if there is one: 0 is none."""
+    """Kills a process, if there is one: 0 stands for no process."""
     if pid:
         send(pid, signal.SIGKILL)
 

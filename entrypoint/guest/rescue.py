@@ -205,7 +205,7 @@ class Sandbox:
 
     def left(self, requests: Requests | None) -> wire.Frame:
         """Finds out which process has the variables after a call, and says so as done does."""
-        state = "kept"
+        state, again = "kept", self._copies.stopped(self._run)
         if self._run.job:
             if self.gone or not processes.alive(self._run.child):
                 if not self._replaced(requests, self.spare, self.older):
@@ -216,7 +216,7 @@ class Sandbox:
             self._useless = self.older
             self.older, self.spare, self._fresh = self.spare, self._fresh, 0
         elif self._replaced(requests, self.spare, self.older):
-            state = "before"
+            state, self._note = "before", "; ".join(filter(None, (self._note, again)))
         else:
             return {"state": "lost", "reason": self.lost}
         self.freeze()
@@ -321,7 +321,7 @@ class Sandbox:
         """Has the first of the copies take over that can, and returns its number, or 0.
 
         All other processes are ended before; the copies that aren't needed, after. Without a first
-        one there is none. What has taken over is asked for a copy in turn.
+        one there isn't one. What has taken over is asked for a copy in turn.
         """
         run, until = self._run, time.monotonic() + PATIENCE
         processes.kill(self._fresh)

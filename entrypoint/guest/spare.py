@@ -14,6 +14,7 @@ import sys
 import threading
 
 from guest import confine, limits, wire
+from guest.light_typing import Any
 from guest.link import Link
 
 _fork, _exit, _setpgid, _waitpid, _write = os.fork, os._exit, os.setpgid, os.waitpid, os.write
@@ -24,8 +25,18 @@ SI_USER = 0  # the code of a signal that kill has sent
 
 
 def unfit() -> list[str]:
-    """The imported libraries that don't survive a fork."""
-    return [name for name in wire.UNFIT if name in sys.modules]
+    """The imported libraries that don't survive a fork. A file of the code's of such a name is none."""
+    return [name for name in wire.UNFIT if name in sys.modules and _installed(sys.modules[name])]
+
+
+def _installed(module: Any) -> bool:
+    """Reports whether a module comes from a folder of packages, or doesn't say where it comes from."""
+    folders = [f"/{site}/" for site in wire.SITES] + ([f"{wire.PACKAGES}/"] if wire.PACKAGES else [])
+    try:
+        file = module.__file__ or next(iter(module.__path__))
+        return any(folder in file for folder in folders)
+    except Exception:
+        return True
 
 
 class Spares:

@@ -59,7 +59,7 @@ def encode(frame: object) -> bytes:
 
 
 def decode(line: bytes) -> Frame | None:
-    """The object on a line; None when there is none, or one that can't be held."""
+    """The object on a line; None when there isn't one, or one that can't be held."""
     try:
         value = json.loads(line.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError, MemoryError):

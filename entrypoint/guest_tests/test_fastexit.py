@@ -40,7 +40,7 @@ class Ending(unittest.TestCase):
 
     def test_the_other_process_is_there_when_the_process_has_ended_and_can_be_killed(self) -> None:
         group, reads = self.ended(lambda: FastExit().prepare())
-        os.killpg(group, signal.SIGKILL)  # fails if there is none
+        os.killpg(group, signal.SIGKILL)  # fails if there isn't one
         self.assert_ends(reads)
 
     def test_the_other_process_ends_by_itself(self) -> None:

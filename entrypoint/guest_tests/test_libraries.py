@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
+import sys
 import unittest
 
 from guest_tests.host import HERE, Ran, run
 from guest_tests.test_display import files
+from guest_tests.test_sandbox import Sandbox, state
 
 PACKAGES = os.environ.get("GUEST_PACKAGES")  # the folder in the container
 PYTHON = HERE.parent / ".cache" / "python" / "bin" / "python3"
-MISSING = "there are no real matplotlib, Pillow and pandas in .cache/python: test/python installs them"
+MISSING = "there are no real matplotlib, Pillow, pandas and more in .cache/python: test/python installs them"
 
 
 def size(png: bytes) -> tuple[int, int]:
@@ -30,8 +33,18 @@ def run_with(code: str) -> Ran:
     return run(code, python=str(PYTHON))
 
 
-@unittest.skipUnless(PACKAGES or (PYTHON.parent.parent / "installed").exists(), MISSING)
-@unittest.skipIf(os.environ.get("GUEST_UNDER") and not PACKAGES, "the image has no such libraries")
+def sandbox() -> Sandbox:
+    return Sandbox(order={"path": PACKAGES}) if PACKAGES else Sandbox(python=str(PYTHON))
+
+
+real = unittest.skipUnless(PACKAGES or (PYTHON.parent.parent / "installed").exists(), MISSING)
+here = unittest.skipIf(os.environ.get("GUEST_UNDER") and not PACKAGES, "the image has no such libraries")
+OWN = PYTHON.parent.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+once = unittest.skipUnless(PACKAGES or OWN.exists(), "another Python has the same libraries do it")
+
+
+@real
+@here
 class Libraries(unittest.TestCase):
     def run_real(self, code: str) -> Ran:
         ran = run_with("import os; os.environ['MPLCONFIGDIR'] = '/tmp'\n" + code)
@@ -153,3 +166,131 @@ class Libraries(unittest.TestCase):
         ran = run_with("import seaborn")
         for name in ("matplotlib", "numpy", "pandas", "PIL"):
             self.assertIn(name, ran.error["message"])
+
+
+# What each package of the environment data is used for, so that what it has of threads and locks is
+# in use when the process is copied.
+USES = {
+    "beautifulsoup4": "import bs4\nprint(bs4.BeautifulSoup('<p>a<b>b', 'lxml').b.text)",
+    "contourpy": "import contourpy\nprint(contourpy.contour_generator(z=[[0, 1], [1, 2]]).lines(1))",
+    "cycler": "import cycler\nprint(len(cycler.cycler(color='rgb')))",
+    "et-xmlfile": "import et_xmlfile, io\nwith et_xmlfile.xmlfile(io.BytesIO()) as f:\n"
+    "    with f.element('a'): pass\nprint('written')",
+    "fonttools": "import fontTools.ttLib\nprint(fontTools.ttLib.newTable('head').tableTag)",
+    "kiwisolver": "import kiwisolver\nv, s = kiwisolver.Variable('v'), kiwisolver.Solver()\n"
+    "s.addConstraint(v == 3); s.updateVariables()\nprint(v.value())",
+    "lxml": "import lxml.html\nprint(lxml.html.fromstring('<ul>' + '<li>a' * 5000).xpath('count(//li)'))",
+    "matplotlib": "import io, os\nos.environ['MPLCONFIGDIR'] = '/tmp'\nimport matplotlib.pyplot as plt\n"
+    "f, a = plt.subplots()\na.plot(range(99)); a.set_title('t'); b = io.BytesIO(); f.savefig(b)\n"
+    "plt.close(f); print(b.tell() > 1000)",
+    "numpy": "import numpy as np\na = np.full((700, 700), 2.0)\n"
+    "print((a @ a).sum(), np.linalg.det(np.eye(300)), np.random.default_rng(1).integers(100, size=3))",
+    "openpyxl": "import io, openpyxl\nw = openpyxl.Workbook(); w.active.append([1, 2]); b = io.BytesIO()\n"
+    "w.save(b); print(openpyxl.load_workbook(b).active['B1'].value)",
+    "packaging": "from packaging.version import Version\nprint(Version('1.10') > Version('1.9'))",
+    "pandas": "import pandas as pd\n"
+    "d = pd.DataFrame({'k': [i % 7 for i in range(50_000)], 'v': range(50_000)})\n"
+    "print(d.groupby('k').v.agg(['sum', 'mean']).sum().tolist(), len(d.merge(d.head(9), on='v')),"
+    " d.v.rolling(5).mean().sum())",
+    "pillow": "import io\nfrom PIL import Image\nb = io.BytesIO()\n"
+    "Image.new('RGB', (900, 900)).resize((300, 300)).rotate(9).save(b, 'PNG'); print(Image.open(b).size)",
+    "pyparsing": "import pyparsing\nprint(pyparsing.Word(pyparsing.nums).parse_string('42')[0])",
+    "python-dateutil": "import dateutil.parser\nprint(dateutil.parser.parse('2026-11-27').year)",
+    "pyyaml": "import yaml\nprint(yaml.load('a: [1, 2]', getattr(yaml, 'CSafeLoader', yaml.SafeLoader)))",
+    "soupsieve": "import bs4, soupsieve\n"
+    "print(len(soupsieve.select('p', bs4.BeautifulSoup('<p><p>', 'lxml'))))",
+    "tabulate": "import tabulate\nprint(tabulate.tabulate([[1, 2]]))",
+    "typing-extensions": "import typing_extensions\nprint(typing_extensions.TypedDict('T', {}).__name__)",
+    "tzdata": "import importlib.resources, tzdata\n"
+    "print(len(importlib.resources.files('tzdata').joinpath('zoneinfo/Europe/Berlin').read_bytes()) > 500)",
+}
+BAD = "x.clear(); y = 2\nimport os; os._exit(9)"
+# A multiplication that all threads of the library for it take part in, and that doesn't end.
+ENDLESS = "x.clear()\nprint('begun', flush=True)\nwhile True: a @ a"
+
+
+def locked() -> set[str]:
+    """The packages of the environment data."""
+    folder = HERE.parent / "runtime" / "wheels" / "data"
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("pylock.data-*.toml")]
+    return {name for text in texts for name in re.findall(r'^name = "(.*)"$', text, re.M)}
+
+
+@real
+@here
+@once
+class RolledBack(unittest.TestCase):
+    """The same libraries after a call that was taken back. Each call has PATIENCE: nothing hangs."""
+
+    def good(self, box: Sandbox, code: str) -> str:
+        ran = box.call(code)
+        self.assertEqual((ran.error, ran.done["sandbox"]), ({}, {"state": "kept"}), f"{code}: {ran.stderr}")
+        return ran.stdout
+
+    def test_every_package_of_data(self) -> None:
+        self.assertEqual(set(USES), locked(), "each package of the environment data needs a use here")
+        with sandbox() as box:
+            look = "import importlib.metadata as m\n{d.metadata['Name'].lower() for d in m.distributions()}"
+            installed = self.good(box, look)
+            used = {name: code for name, code in USES.items() if PACKAGES or f"'{name}'" in installed}
+            self.assertLessEqual({"numpy", "pandas", "matplotlib", "pillow"}, set(used))
+            self.good(box, "x = [1]; y = 1")
+            before = {name: self.good(box, code) for name, code in used.items()}
+            for round in range(2):
+                self.assertEqual(state(box.call(BAD)), "before")
+                for name, code in used.items():
+                    self.assertEqual(self.good(box, code), before[name], f"{name}, round {round}")
+                self.assertEqual(self.good(box, "print(x, y)"), "[1] 1\n")
+
+    def test_in_the_middle_of_a_multiplication(self) -> None:
+        """All threads of BLAS are at work when the call is stopped, as at a time limit."""
+        with sandbox() as box:
+            first = self.good(box, USES["numpy"] + "\nx = [1]")
+            for _ in range(3):
+                run = box.begin(ENDLESS)
+                box.guest.until("output")
+                box.guest.send({"type": "cancel", "id": run})
+                self.assertEqual(state(Ran(box.guest.until("done"))), "before")
+                self.assertEqual(self.good(box, USES["numpy"]), first)
+                self.assertEqual(self.good(box, "print(x)"), "[1]\n")
+
+
+def has(name: str) -> bool:
+    return not PACKAGES and any(PYTHON.parent.parent.glob(f"lib/*/site-packages/{name}"))
+
+
+@unittest.skipUnless(has("polars") and has("pyarrow"), MISSING)
+@here
+@once
+class NotOfData(unittest.TestCase):
+    """Libraries with threads of their own that code may have from PyPI."""
+
+    def test_polars(self) -> None:
+        """Its threads don't survive a copy: the result of the call that imports it says so."""
+        use = (
+            "import polars as pl\n"
+            "print(pl.DataFrame({'k': [1, 1, 2]}).lazy().group_by('k').len().collect().height)"
+        )
+        with sandbox() as box:
+            ran = box.call(use)
+            told = {"state": "kept", "noWayBack": "polars doesn't survive it"}
+            self.assertEqual((ran.stdout, ran.done["sandbox"]), ("2\n", told), ran.error)
+            self.assertEqual(box.call(use).done["sandbox"], told)
+            ran = box.bad()
+            self.assertEqual(state(ran), "lost")
+            self.assertIn("polars doesn't survive it", ran.done["sandbox"]["reason"])
+
+    def test_pyarrow(self) -> None:
+        use = (
+            "import pyarrow as pa, pyarrow.compute as pc\n"
+            "t = pa.concat_tables([pa.table({'k': range(50_000), 'v': range(50_000)})] * 8)\n"
+            "g = t.group_by('k').aggregate([('v', 'sum')])\n"
+            "print(g.num_rows, t.sort_by('v')[0][9], pc.sum(t['v']))\n"
+        )
+        with sandbox() as box:
+            before = box.call(use + "x = [1]; y = 1")
+            self.assertEqual((before.error, before.done["sandbox"]), ({}, {"state": "kept"}))
+            for _ in range(2):
+                self.assertEqual(state(box.call(BAD)), "before")
+                self.assertEqual(box.call(use).stdout, before.stdout)
+                self.assertEqual(box.call("print(x, y)").stdout, "[1] 1\n")

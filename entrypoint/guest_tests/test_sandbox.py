@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import time
 import unittest
@@ -19,8 +20,14 @@ here = unittest.skipIf(os.environ.get("GUEST_UNDER"), "looks at what is on this 
 class Sandbox:
     """Calls of one guest. Use it in a with statement."""
 
-    def __init__(self, changed: dict[str, tuple[str, str]] | None = None, **options: Any) -> None:
-        self.guest = Guest(changed)
+    def __init__(
+        self,
+        changed: dict[str, tuple[str, str]] | None = None,
+        python: str = sys.executable,
+        order: Frame | None = None,
+        **options: Any,
+    ) -> None:
+        self.guest = Guest(changed, python, order=order)
         self._options, self._calls = options, 0
 
     def __enter__(self) -> Sandbox:
@@ -290,6 +297,36 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(box.order(type="undo").done["sandbox"], {"state": "before"})
             self.assertEqual(state(box.bad()), "before")
             self.assertEqual(box.call("x").stdout, "1\n")
+
+    def test_a_file_of_the_code_is_no_library(self) -> None:
+        """A ray.py, or a folder jax, of the code's own takes no way back."""
+        with Sandbox() as box:
+            ran = box.call(
+                "import os, sys, tempfile\nhere = tempfile.mkdtemp()\nsys.path.insert(0, here)\n"
+                "os.mkdir(f'{here}/jax'); open(f'{here}/ray.py', 'w').close()\nimport jax, ray"
+            )
+            self.assertEqual((ran.error, ran.done["sandbox"]), ({}, {"state": "kept"}))
+            ran = box.call(
+                "os.makedirs(f'{here}/site-packages/torch'); sys.path[0] += '/site-packages'\nimport torch"
+            )
+            self.assertEqual(ran.done["sandbox"]["noWayBack"], "torch doesn't survive it")
+
+    def test_calls_that_are_stopped_again_and_again(self) -> None:
+        """The variables stay, and what may be wrong is said, unless a call between them has ended."""
+
+        def stopped() -> str:
+            run = box.begin("while True: pass")
+            box.guest.send({"type": "cancel", "id": run})
+            told = Ran(box.guest.until("done")).done["sandbox"]
+            self.assertEqual(told["state"], "before")
+            return str(told.get("reason", ""))
+
+        with Sandbox() as box:
+            box.call("x = 1")
+            self.assertEqual(stopped(), "")
+            self.assertIn("start a new sandbox", stopped())
+            self.assertEqual(box.call("x").stdout, "1\n")
+            self.assertEqual(stopped(), "")
 
     @here
     def test_a_command_that_ends_the_process_before_any_code(self) -> None:

@@ -330,7 +330,7 @@ func (d *Driver) Close() error {
 	return errors.Join(errs...)
 }
 
-// use runs f on the engine in use, choosing one if there is none.
+// use runs f on the engine in use, choosing one if there isn't one.
 func use[T any](ctx context.Context, d *Driver, f func(runtime.Driver) (T, error)) (T, error) {
 	e, err := d.acquire(ctx, false)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestLost(t *testing.T) {
 		before := a.asked.Load()
 		for range 5 {
 			if _, err := d.Facts(t.Context()); err == nil {
-				t.Error("an engine was found where there is none")
+				t.Error("an engine was found where there isn't one")
 			}
 		}
 		if n := a.asked.Load() - before; n != 5 {

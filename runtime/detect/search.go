@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// acquire returns the engine in use. Where there is none, it searches, or waits for another
+// acquire returns the engine in use. Where there isn't one, it searches, or waits for another
 // caller's search and shares its outcome. With all set, its search waits until every candidate has
 // answered.
 func (d *Driver) acquire(ctx context.Context, all bool) (*engine, error) {
@@ -142,7 +142,7 @@ func (d *Driver) judge(p *poll, chosen *engine) []Verdict {
 type poll struct {
 	begin    time.Time
 	engines  []*engine
-	answers  []*answer // nil while there is none
+	answers  []*answer // nil while there isn't one
 	pending  int
 	incoming chan answer
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // FindImage implements engine.Client. A run by the image's id need not ask again.
@@ -37,7 +38,7 @@ func (c *connection) template(ctx context.Context, ref string) (template, error)
 	i, err := c.cli.ImageInspect(ctx, ref)
 	switch {
 	case cerrdefs.IsNotFound(err):
-		return t, imageMissing(ref, err)
+		return t, engine.ImageMissing(ref, err)
 	case err != nil:
 		return t, err
 	}

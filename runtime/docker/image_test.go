@@ -79,7 +79,8 @@ func TestPullProgress(t *testing.T) {
 	for i := range 500 {
 		for _, layer := range []string{"aa", "bb"} {
 			messages = append(messages,
-				fmt.Sprintf(`{"status":"Downloading","progressDetail":{"current":%d,"total":50000000},"progress":"[=>  ]","id":%q}`, i*100_000, layer))
+				fmt.Sprintf(`{"status":"Downloading","progressDetail":{"current":%d,"total":50000000},"progress":"[=>  `+
+					`]","id":%q}`, i*100_000, layer))
 		}
 	}
 	messages = append(messages, `{"status":"Pull complete","progressDetail":{},"id":"aa"}`,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -19,20 +18,16 @@ import (
 // CreateBare implements engine.Client.
 func (c *connection) CreateBare(ctx context.Context, name string, l runtime.Layer) (string, error) {
 	config := &container.Config{
-		Image: l.Base, Labels: maps.Clone(l.Labels),
+		Image: l.Base, Labels: engine.Labels(l),
 		Cmd: []string{"python3"}, // docker makes no container without a command; an image may have none
 	}
-	if config.Labels == nil {
-		config.Labels = map[string]string{}
-	}
-	maps.Copy(config.Labels, l.Owner.Labels())
 	host := &container.HostConfig{
 		LogConfig: container.LogConfig{Type: "none"}, NetworkMode: "none", CapDrop: []string{"ALL"},
 		SecurityOpt: []string{"no-new-privileges"},
 	}
 	made, err := c.cli.ContainerCreate(ctx, config, host, nil, nil, name)
 	if cerrdefs.IsNotFound(err) {
-		return "", imageMissing(l.Base, err)
+		return "", engine.ImageMissing(l.Base, err)
 	}
 	return made.ID, err
 }

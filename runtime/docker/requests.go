@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -29,7 +28,7 @@ func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (i
 	c.d.warn(made.Warnings)
 	if cerrdefs.IsNotFound(err) {
 		c.forget(s.Image)
-		return "", imageMissing(s.Image, err)
+		return "", engine.ImageMissing(s.Image, err)
 	}
 	return made.ID, err
 }
@@ -152,10 +151,4 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 func noSuch(err error) bool {
 	return cerrdefs.IsNotFound(err) ||
 		err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container")
-}
-
-func imageMissing(ref string, err error) error {
-	return &runtime.ImageError{
-		Ref: ref, Err: errors.New(runtime.OneLine(err.Error())), Next: "get it with: mcp-bridge image pull",
-	}
 }

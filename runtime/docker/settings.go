@@ -59,7 +59,7 @@ func (s settings) certs() (c certs, ok bool) {
 	return certs{}, false
 }
 
-// currentContext returns what docker's config.json says; empty where there is none.
+// currentContext returns what docker's config.json says; empty where there isn't one.
 func (s settings) currentContext() (string, error) {
 	if s.dir == "" {
 		return "", nil

@@ -106,7 +106,7 @@ type attempt[C connection] struct {
 // lookTimeout bounds an attempt: a few endpoints, of which not all can be silent.
 const lookTimeout = 30 * time.Second
 
-// Connect returns the connection. It makes one where there is none, or where its socket is gone.
+// Connect returns the connection. It makes one where there isn't one, or where its socket is gone.
 func (e *Engine[C]) Connect(ctx context.Context) (C, error) {
 	if c, ok := e.Current(); ok {
 		if c.There() {

@@ -16,7 +16,7 @@ import (
 // that was there before.
 type waiting struct {
 	begun <-chan struct{} // the engine has taken note of it, or refused
-	code  <-chan int      // gets one answer; -1 where there is none
+	code  <-chan int      // gets one answer; -1 where there isn't one
 	stop  func()
 }
 

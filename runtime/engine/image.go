@@ -25,6 +25,13 @@ func (e *Engine[C]) FindImage(ctx context.Context, ref string) (runtime.Image, b
 	return i, ok, err
 }
 
+// ImageMissing returns the error of an engine that said by err that it lacks an image.
+func ImageMissing(ref string, err error) error {
+	return &runtime.ImageError{
+		Ref: ref, Err: errors.New(runtime.OneLine(err.Error())), Next: "get it with: mcp-bridge image pull",
+	}
+}
+
 // FullName returns the name that a short one stands for in Docker's rules, which is what people
 // mean by "python:3.12-slim".
 func FullName(ref string) string {

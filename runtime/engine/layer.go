@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -54,6 +55,14 @@ func (r *run[C]) commit(ctx context.Context, l runtime.Layer) (id string, err er
 		return "", cause(ctx, fmt.Errorf("making image %s of a container: %w", l.Ref, err))
 	}
 	return id, nil
+}
+
+// Labels returns the labels of a layer's container: the layer's and its owner's.
+func Labels(l runtime.Layer) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, l.Labels)
+	maps.Copy(all, l.Owner.Labels())
+	return all
 }
 
 // NoOwner returns labels that take an owner's labels off an image that is made of a container: its

@@ -185,7 +185,7 @@ func (b *build) build(ctx context.Context) (Environment, error) {
 	if env.Distributions, err = wheels.WriteTar(spool, p.Interpreter, files); err != nil {
 		return Environment{}, err
 	}
-	if err := b.addBytecode(ctx, base.ID, p, spool); err != nil {
+	if env.Bytecode, err = b.addBytecode(ctx, base.ID, p, spool); err != nil {
 		return Environment{}, err
 	}
 	return b.install(ctx, env, spool)
@@ -198,7 +198,7 @@ const maxWheels = 2 << 30
 func (b *build) fetch(ctx context.Context, chosen []wheels.Chosen) ([]*wheels.File, error) {
 	net := b.network()
 	cache := &wheels.Cache{Dir: filepath.Join(b.cfg.CacheDir, "wheels"), Client: net.client,
-		Index: net.index, Limit: maxWheels, Progress: func(done, total int64) {
+		Index: net.index, Limit: maxWheels, File: b.cfg.File, Progress: func(done, total int64) {
 			b.tell(int(fetched*min(done, total)/max(total, 1)), "fetching packages: %s of %s",
 				units.HumanSize(float64(done)), units.HumanSize(float64(max(done, total))))
 		}}
@@ -210,21 +210,26 @@ func (b *build) spool() (f *os.File, remove func(), err error) {
 	if f, err = os.CreateTemp(b.cfg.CacheDir, spools); err != nil {
 		return nil, nil, err
 	}
-	forget := func() {}
-	if b.cfg.File != nil {
-		forget = b.cfg.File(f.Name())
-	}
+	forget := b.guard(f.Name())
 	return f, func() { _ = errors.Join(f.Close(), os.Remove(f.Name())); forget() }, nil
+}
+
+// guard has a file or directory removed when this process is killed.
+func (e *Environments) guard(path string) (forget func()) {
+	if e.cfg.File == nil {
+		return func() {}
+	}
+	return e.cfg.File(path)
 }
 
 // endOfTar is the size of a tar's end, which the entries of the bytecode overwrite.
 const endOfTar = 2 * 512
 
 // addBytecode adds the bytecode of all sources in the spool to it.
-func (b *build) addBytecode(ctx context.Context, image string, p python, spool *os.File) error {
+func (b *build) addBytecode(ctx context.Context, image string, p python, spool *os.File) (Bytecode, error) {
 	size, err := spool.Seek(-endOfTar, io.SeekEnd)
 	if err != nil {
-		return err
+		return Bytecode{}, err
 	}
 	w := tar.NewWriter(spool)
 	made := map[string]bool{} // directories
@@ -233,7 +238,7 @@ func (b *build) addBytecode(ctx context.Context, image string, p python, spool *
 		read += int64(n)
 		b.tell(unpacked+int((compiled-unpacked)*read/size), "compiling packages: %d%%", 100*read/size)
 	}))
-	err = b.compile(ctx, image, p, sources, func(source string, pyc []byte) error {
+	count, err := b.compile(ctx, image, p, sources, func(source string, pyc []byte) error {
 		name := p.bytecodeName(source)
 		if dir := path.Dir(name); !made[dir] {
 			made[dir] = true
@@ -249,7 +254,7 @@ func (b *build) addBytecode(ctx context.Context, image string, p python, spool *
 		_, err := w.Write(pyc)
 		return err
 	})
-	return errors.Join(err, w.Close())
+	return count, errors.Join(err, w.Close())
 }
 
 // counter is called with the size of each write to it.

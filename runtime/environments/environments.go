@@ -43,6 +43,7 @@ type Environment struct {
 	Lock          string                // digest of the lock that it was built from
 	Layer         string                // digest of the layer: equal for equal locks and interpreters
 	Size          int64                 // bytes of the layer
+	Bytecode      Bytecode              // zero for an image of a bridge that didn't count
 	Built         time.Time
 
 	// Imports are the modules that NAME.toml wants imported ahead in guests that wait.
@@ -88,7 +89,7 @@ type Config struct {
 	Index  string                            // as in wheels.Cache; empty for that of uv and pip
 	Limit  int64                             // bytes of all environments together; 0 for no bound
 	MinAge time.Duration                     // of releases that are locked; 0 for a week
-	File   func(path string) (forget func()) // told of a file that must not outlive us; may be nil
+	File   func(path string) (forget func()) // told of what must not outlive us; may be nil
 	Log    *slog.Logger                      // nil means silence
 }
 
@@ -98,13 +99,30 @@ type Environments struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
+	index  string        // Config.Index, or what Follow was told later
+	minAge time.Duration // Config.MinAge, likewise
 	listed []Environment // what List returned last
 	at     time.Time     // when it did; zero for never
 }
 
 // New returns the environments of an engine, which it asks nothing yet.
 func New(cfg Config) *Environments {
-	return &Environments{cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}
+	return &Environments{cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), index: cfg.Index,
+		minAge: cfg.MinAge}
+}
+
+// Follow replaces Config.Index and Config.MinAge for what is locked and built from now on.
+func (e *Environments) Follow(index string, minAge time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.index, e.minAge = index, minAge
+}
+
+// rules returns the index and the age that count now.
+func (e *Environments) rules() (index string, minAge time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.index, e.minAge
 }
 
 // network is how packages are downloaded.
@@ -117,7 +135,8 @@ type network struct {
 // network returns how packages are downloaded: from the index of the settings, or else from that of
 // uv or pip, whose files it reads.
 func (e *Environments) network() network {
-	n := network{index: e.cfg.Index, toUV: e.cfg.Index, proxy: wheels.ProxyFrom(os.Getenv, os.ReadFile)}
+	index, _ := e.rules()
+	n := network{index: index, toUV: index, proxy: wheels.ProxyFrom(os.Getenv, os.ReadFile)}
 	if n.index == "" {
 		var ofUV bool
 		if n.index, ofUV = wheels.IndexFrom(os.Getenv, os.ReadFile); !ofUV {
@@ -169,7 +188,8 @@ type MissingError struct {
 	Missing []string      // what the nearest of them lacks, as the block has it
 	Python  string        // what it asks of Python's version, where none that is built has that
 	Built   []Environment // all that are built
-	// Buildable are names of environments that aren't built, and whose locks have all of it.
+	// Buildable are names of environments that aren't built, and whose locks have all of it; the ones
+	// with the fewest packages first.
 	Buildable []string
 }
 

@@ -4,14 +4,12 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -20,7 +18,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,88 +26,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
-
-// fake is an engine that keeps images in memory. Its containers are plain subprocesses, so that the
-// programs of a build are run by this machine's python3.
-type fake struct {
-	runtimetest.Local
-	compiles func(context.Context, runtime.Stdio) (runtime.Exit, error) // instead of the compiler; nil for none
-	addErr   error                                                      // of AddLayer, when it has read half
-	inUse    map[string]bool                                            // images by id
-
-	mu     sync.Mutex
-	images []runtime.ListedImage
-	layers map[string][]byte // tars by image id
-	runs   int
-	bases  map[string]string // ids of base images by name; nil for one of every name
-}
-
-func (f *fake) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.bases == nil {
-		return f.Local.FindImage(ctx, ref)
-	}
-	id, has := f.bases[ref]
-	return runtime.Image{Ref: ref, ID: id}, has, nil
-}
-
-func (f *fake) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runtime.Exit, error) {
-	f.mu.Lock()
-	f.runs++
-	f.mu.Unlock()
-	if f.compiles != nil && strings.Contains(s.Command[len(s.Command)-2], "RLIMIT_AS") {
-		return f.compiles(ctx, std)
-	}
-	s.Env = append(s.Env, "PATH="+os.Getenv("PATH"))
-	return f.Local.Run(ctx, s, std)
-}
-
-func (f *fake) AddLayer(_ context.Context, l runtime.Layer) (runtime.Image, error) {
-	if f.addErr != nil {
-		_, _ = io.CopyN(io.Discard, l.Tar, 1024)
-		return runtime.Image{}, f.addErr
-	}
-	content, err := io.ReadAll(l.Tar)
-	if err != nil {
-		return runtime.Image{}, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := range f.images {
-		f.images[i].Names = slices.DeleteFunc(f.images[i].Names, func(n string) bool { return n == l.Ref })
-	}
-	id := fmt.Sprintf("sha256:%064d", len(f.layers)+1)
-	f.images = append(f.images, runtime.ListedImage{ID: id, Names: []string{l.Ref},
-		Labels: maps.Clone(l.Labels)})
-	if f.layers == nil {
-		f.layers = map[string][]byte{}
-	}
-	f.layers[id] = content
-	return runtime.Image{Ref: l.Ref, ID: id}, nil
-}
-
-func (f *fake) ListImages(_ context.Context, label string) (all []runtime.ListedImage, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, i := range f.images {
-		if _, has := i.Labels[label]; has {
-			i.Names = slices.Clone(i.Names)
-			all = append(all, i)
-		}
-	}
-	return all, nil
-}
-
-func (f *fake) RemoveImage(_ context.Context, id string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.inUse[id] {
-		return errors.New("a container uses it")
-	}
-	f.images = slices.DeleteFunc(f.images, func(i runtime.ListedImage) bool { return i.ID == id })
-	return nil
-}
 
 // member is a file of a wheel.
 type member struct{ name, content string }
@@ -170,16 +85,36 @@ func (b *bench) define(t *testing.T, name, settings string, packages ...string) 
 	t.Helper()
 	lock := "lock-version = \"1.0\"\n"
 	for _, p := range packages {
-		content := wheel(p, member{p + ".py", "name = '" + p + "'\n"})
-		file := p + "-1.0-py3-none-any.whl"
-		b.wheels[file] = content
-		sum := sha256.Sum256(content)
-		lock += fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n[[packages.wheels]]\nurl = %q\n"+
-			"size = %d\n"+
-			"hashes = { sha256 = %q }\n", p, b.index.URL+"/"+file, len(content), hex.EncodeToString(sum[:]))
+		lock += b.locked(p, wheel(p, member{p + ".py", "name = '" + p + "'\n"}))
 	}
 	write(t, filepath.Join(b.cfg.Dir, name+".toml"), settings)
 	write(t, filepath.Join(b.cfg.Dir, "pylock."+name+".toml"), lock)
+}
+
+// defineSources is define with a wheel of these files.
+func (b *bench) defineSources(t *testing.T, name string, files map[string]string) {
+	t.Helper()
+	var members []member
+	for file, content := range files {
+		members = append(members, member{file, content})
+	}
+	write(t, filepath.Join(b.cfg.Dir, name+".toml"), "")
+	write(t, filepath.Join(b.cfg.Dir, "pylock."+name+".toml"),
+		"lock-version = \"1.0\"\n"+b.locked(name, wheel(name, members...)))
+}
+
+// locked puts a wheel on the index, and returns its entry in a lock.
+func (b *bench) locked(p string, content []byte) string {
+	file := p + "-1.0-py3-none-any.whl"
+	b.wheels[file] = content
+	return fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n[[packages.wheels]]\nurl = %q\nsize = %d\n"+
+		"hashes = { sha256 = %q }\n", p, b.index.URL+"/"+file, len(content), sum(content))
+}
+
+// sum returns a digest as indexes and locks have it.
+func sum(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 // build builds an environment, and fails the test where that fails.
@@ -264,13 +199,13 @@ func TestBuild(t *testing.T) {
 	got := listed[0]
 	if got.String() != "mine (one 1.0, two 1.0)" || got.Image != env.Image || got.Base != "local:base" ||
 		got.Limits.Memory != 1<<30 || !slices.Equal(got.Imports, []string{"one"}) || got.Lock != env.Lock ||
-		got.Layer != env.Layer || got.Size != env.Size || !got.Built.Equal(env.Built) || got.Outdated != "" ||
+		got.Layer != env.Layer || got.Bytecode != (environments.Bytecode{Sources: 2}) ||
+		got.Size != env.Size || !got.Built.Equal(env.Built) || got.Outdated != "" ||
 		got.Interpreter != env.Interpreter || !slices.Equal(got.Distributions[1].Imports, []string{"two"}) {
 		t.Errorf("listed is\n%+v, and built was\n%+v", got, env)
 	}
 	layer := b.engine.layers[env.Image.ID]
-	sum := sha256.Sum256(layer)
-	if env.Layer != "sha256:"+hex.EncodeToString(sum[:]) || env.Size != int64(len(layer)) {
+	if env.Layer != "sha256:"+sum(layer) || env.Size != int64(len(layer)) {
 		t.Errorf("the layer is said to have %d bytes and %s", env.Size, env.Layer)
 	}
 	_, files := unpack(t, layer)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -72,6 +73,27 @@ func TestHostileCompiler(t *testing.T) {
 				t.Errorf("got %v and %d images, want %s", err, len(b.engine.images), tt.want)
 			}
 		})
+	}
+}
+
+// TestCompilerLacksMemory: a source that the compiler has no memory for fails the build, which says
+// why. One that is too complex for the parser has no bytecode.
+func TestCompilerLacksMemory(t *testing.T) {
+	b := newBench(t)
+	var source strings.Builder
+	for i := range 2_000_000 { // not in order: a zip bomb would be refused
+		fmt.Fprintf(&source, "%d,", i*7919%1_000_003)
+	}
+	b.defineSources(t, "large", map[string]string{"one.py": "x = [" + source.String() + "]\n"})
+	_, err := b.Build(t.Context(), "large", nil)
+	if err == nil || !strings.Contains(err.Error(), "MemoryError") {
+		t.Errorf("got %v", err)
+	}
+	b.clean(t)
+	b.defineSources(t, "deep", map[string]string{"one.py": "x = 1\n",
+		"two.py": "x = " + strings.Repeat("-", 99999) + "1\n", "three.py": "def (:\n"})
+	if env := b.build(t, "deep"); env.Bytecode != (environments.Bytecode{Sources: 3, Without: 2}) {
+		t.Errorf("of the sources %+v were counted", env.Bytecode)
 	}
 }
 
@@ -187,7 +209,8 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("got %+v", d)
 		}
 	}
-	if !slices.ContainsFunc(b.Definitions(), func(d environments.Definition) bool { return d.Name == environments.Data }) {
+	if !slices.ContainsFunc(b.Definitions(),
+		func(d environments.Definition) bool { return d.Name == environments.Data }) {
 		t.Error("data is unknown")
 	}
 }
@@ -207,6 +230,7 @@ func TestFind(t *testing.T) {
 	b.define(t, "small", "", "one")
 	b.define(t, "large", "", "one", "two", "three")
 	b.define(t, "planned", "", "four", "one")
+	b.define(t, "also-planned", "", "four", "one", "two")
 	b.build(t, "small")
 	b.build(t, "large")
 	for _, tt := range []struct{ dependencies, want, err, hint string }{
@@ -233,7 +257,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	var unknown *environments.UnknownError
-	if _, err := b.ByName(t.Context(), "a;b"); !errors.As(err, &unknown) || len(unknown.Known) != 4 ||
+	if _, err := b.ByName(t.Context(), "a;b"); !errors.As(err, &unknown) || len(unknown.Known) != 5 ||
 		!strings.HasSuffix(unknown.Hint(), "env add 'a;b' PACKAGE…") {
 		t.Errorf("got %v", err)
 	}

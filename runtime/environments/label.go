@@ -18,6 +18,7 @@ const (
 	labelLayer    = labelName + ".layer"    // digest
 	labelPython   = labelName + ".python"   // JSON
 	labelPackages = labelName + ".packages" // JSON
+	labelBytecode = labelName + ".bytecode" // JSON
 	labelSize     = labelName + ".size"     // bytes
 	labelBuilt    = labelName + ".built"    // RFC 3339
 )
@@ -35,9 +36,13 @@ func (e Environment) labels() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	bytecode, err := json.Marshal(e.Bytecode)
+	if err != nil {
+		return nil, err
+	}
 	return map[string]string{
 		labelName: e.Name, labelBase: e.Base, labelLock: e.Lock, labelLayer: e.Layer,
-		labelPython: string(interpreter), labelPackages: string(packages),
+		labelPython: string(interpreter), labelPackages: string(packages), labelBytecode: string(bytecode),
 		labelSize: strconv.FormatInt(e.Size, 10), labelBuilt: e.Built.UTC().Format(time.RFC3339),
 	}, nil
 }
@@ -56,6 +61,9 @@ func read(i runtime.ListedImage) (e Environment, ok bool) {
 		return e, false
 	}
 	if e.Built, err = time.Parse(time.RFC3339, l[labelBuilt]); err != nil {
+		return e, false
+	}
+	if text := l[labelBytecode]; text != "" && json.Unmarshal([]byte(text), &e.Bytecode) != nil {
 		return e, false
 	}
 	ok = json.Unmarshal([]byte(l[labelPython]), &e.Interpreter) == nil &&

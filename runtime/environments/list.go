@@ -211,9 +211,11 @@ func (e *Environments) locked(d Definition, ip wheels.Interpreter) (all []wheels
 	return all, nil
 }
 
-// buildable returns the environments that aren't built, and whose locks have all of b. The
-// interpreter of another environment is the likely one of their bases.
+// buildable returns the environments that aren't built, and whose locks have all of b, those with
+// the fewest packages first. The interpreter of another environment is the likely one of their
+// bases.
 func (e *Environments) buildable(built []Environment, b *wheels.Block) (names []string) {
+	size := map[string]int{}
 	ip := likely
 	if len(built) > 0 {
 		ip = built[0].Interpreter
@@ -227,9 +229,10 @@ func (e *Environments) buildable(built []Environment, b *wheels.Block) (names []
 			continue
 		}
 		if lacks, err := b.Missing(ip, have); err == nil && len(lacks) == 0 {
-			names = append(names, d.Name)
+			names, size[d.Name] = append(names, d.Name), len(have)
 		}
 	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(size[a], size[b]) })
 	return names
 }
 

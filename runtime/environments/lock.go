@@ -1,7 +1,6 @@
 package environments
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
@@ -134,8 +135,35 @@ func withPackages(list []byte, packages []string) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
+// asked returns the packages of a list as uv takes them, one a line. Any other line is an error: uv
+// would follow an option, such as --no-binary, and build packages. Names are normalized, since uv
+// takes one such as x.zip for a file.
+func (e *Environments) asked(name string, list []byte) (string, error) {
+	var out strings.Builder
+	for line := range strings.Lines(string(list)) {
+		bare, _, _ := strings.Cut(strings.TrimSpace(line), " #")
+		if bare = strings.TrimSpace(bare); bare == "" || bare[0] == '#' {
+			continue
+		}
+		r, err := wheels.ParseRequirement(bare)
+		if err != nil {
+			return "", &Error{Err: fmt.Errorf("%s: %w", e.requirements(name), err),
+				Next: "have one package such as pandas>=2 in each line of the file, and no options"}
+		}
+		rest := strings.TrimLeftFunc(bare, func(r rune) bool {
+			return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("-_.", r)
+		})
+		out.WriteString(r.Name + rest + "\n")
+	}
+	return out.String(), nil
+}
+
 // lockAs writes the lock of an environment with the packages of a list.
-func (e *Environments) lockAs(ctx context.Context, d Definition, wanted []byte) error {
+func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) error {
+	wanted, err := e.asked(d.Name, list)
+	if err != nil {
+		return err
+	}
 	program, err := exec.LookPath("uv")
 	if err != nil {
 		return &Error{Err: errors.New("uv, which chooses versions, is not on the PATH"),
@@ -159,25 +187,11 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, wanted []byte) 
 	if err != nil {
 		return e.full(err)
 	}
+	defer e.guard(dir)()
 	defer func() { _ = os.RemoveAll(dir) }() // what is left goes with the next turn
-	made := filepath.Join(dir, "pylock.toml")
-	oldest := time.Now().Add(-cmp.Or(e.cfg.MinAge, young))
-	cmd := exec.CommandContext(ctx, program, "pip", "compile", "--quiet", "--no-header",
-		"--only-binary", ":all:", "--exclude-newer", oldest.UTC().Format(time.RFC3339), "--format", "pylock.toml",
-		"--python-version", p.Version, "--python-platform", p.Platform(), "--output-file", made, "-")
-	said := &runtime.Tail{Limit: 4 << 10}
-	cmd.Dir, cmd.Stdin, cmd.Stderr, cmd.Env = e.cfg.Dir, bytes.NewReader(wanted), said, e.uvEnviron()
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("uv can't lock the packages of %s: %w: %s", d.Name, err, strings.TrimSpace(said.String()))
-	}
-	text, err := os.ReadFile(made)
+	text, err := e.compileLock(ctx, program, dir, wanted, p.Interpreter)
 	if err != nil {
-		return err
+		return fmt.Errorf("locking the packages of %s: %w", d.Name, err)
 	}
 	l, err := wheels.Parse(text)
 	if err == nil {
@@ -189,12 +203,47 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, wanted []byte) 
 	return filelock.Replace(d.Lock, ".lock-*", text)
 }
 
+// compileLock has uv write a lock to the directory, and returns it.
+func (e *Environments) compileLock(ctx context.Context, program, dir, wanted string,
+	ip wheels.Interpreter) ([]byte, error) {
+	settings, err := wheels.UVSettings(os.Getenv, os.ReadFile)
+	if err != nil {
+		return nil, err
+	}
+	config, made := filepath.Join(dir, "uv.toml"), filepath.Join(dir, "pylock.toml")
+	if err := os.WriteFile(config, settings, 0o600); err != nil { // an index can have a password
+		return nil, e.full(err)
+	}
+	_, minAge := e.rules()
+	oldest := time.Now().Add(-cmp.Or(minAge, young))
+	cmd := exec.CommandContext(ctx, program, "pip", "compile", "--config-file", config, "--quiet", "--no-header",
+		"--only-binary", ":all:", "--exclude-newer", oldest.UTC().Format(time.RFC3339), "--format", "pylock.toml",
+		"--python-version", ip.Version, "--python-platform", ip.Platform(), "--output-file", made, "-")
+	said := &runtime.Tail{Limit: 4 << 10}
+	cmd.Dir, cmd.Stdin, cmd.Stderr, cmd.Env = dir, strings.NewReader(wanted), said, e.uvEnviron()
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("uv: %w: %s", err, strings.TrimSpace(said.String()))
+	}
+	return os.ReadFile(made)
+}
+
+// uvVariables are what uv gets of its own variables: where packages come from. Others, such as
+// UV_CONFIG_FILE, can have it build some.
+var uvVariables = []string{"UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_KEYRING_PROVIDER", "UV_NATIVE_TLS",
+	"UV_SYSTEM_CERTS", "UV_INSECURE_HOST", "UV_OFFLINE", "UV_CACHE_DIR", "UV_HTTP_TIMEOUT"}
+
 // uvEnviron returns the environment of uv: what engines' programs have, its own variables, and
 // the index and the proxy, unless they come from its own settings.
 func (e *Environments) uvEnviron() []string {
 	env := runtime.EngineEnviron()
 	for _, kv := range os.Environ() {
-		if strings.HasPrefix(kv, "UV_") {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(uvVariables, name) || strings.HasPrefix(name, "UV_INDEX") {
 			env = append(env, kv)
 		}
 	}

@@ -27,10 +27,10 @@ func TestAdd(t *testing.T) {
 	lock := filepath.Join(b.cfg.Dir, "pylock.template.toml")
 	t.Setenv("SECRET", "hidden")
 	t.Setenv("UV_INDEX_STRATEGY", "first-index")
+	t.Setenv("UV_CONFIG_FILE", "/dev/null")
 	t.Setenv("UV_DEFAULT_INDEX", "https://overruled.example/simple")
 	t.Setenv("PIP_PROXY", "proxy.example:3128")
-	b.cfg.Index = "https://index.example/simple"
-	b.Environments = environments.New(b.cfg)
+	b.Follow("https://index.example/simple", 0) // as a policy that was edited
 	standIn(t, "cp '"+lock+"' $out; echo \"$args\n$list\n$(env)\" >'"+b.cfg.Dir+"/said'\n")
 	if err := b.Add(t.Context(), "mine", []string{"one", "two>=1"}); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,8 @@ func TestAdd(t *testing.T) {
 			t.Errorf("uv is told %s; %q is missing", said, want)
 		}
 	}
-	if strings.Contains(said, "hidden") || strings.Contains(said, "overruled") {
+	if strings.Contains(said, "hidden") || strings.Contains(said, "overruled") ||
+		strings.Contains(said, "UV_CONFIG_FILE") {
 		t.Errorf("uv is given the whole environment, or another index: %s", said)
 	}
 	t.Setenv("PIP_PROXY", "") // the downloads of a build have TestProxy
@@ -108,25 +109,6 @@ func TestCantLock(t *testing.T) {
 	var e *environments.Error
 	if !errors.As(err, &e) || !strings.Contains(err.Error(), "uv") || !strings.Contains(e.Next, "install it") {
 		t.Errorf("without uv: %v", err)
-	}
-}
-
-// TestUV locks with the real one.
-func TestUV(t *testing.T) {
-	if os.Getenv("MCP_BRIDGE_TEST_WHEELS") == "" {
-		t.Skip("asks PyPI with uv; make wheels does")
-	}
-	b := newBench(t)
-	err := b.Add(t.Context(), "mine", []string{"tabulate", "python-dateutil>=2.8"})
-	var missing *environments.Error
-	if errors.As(err, &missing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if env := b.build(t, "mine"); !strings.HasPrefix(env.String(), "mine (python-dateutil ") {
-		t.Errorf("built is %v", env)
 	}
 }
 

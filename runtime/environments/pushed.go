@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
@@ -20,10 +19,11 @@ import (
 // docker is, and pushed to a registry by the user's own tool. Here NAME.toml then names the image,
 // and labels.NAME.json has the labels that an engine would have told.
 
-// pushedPattern is the form of an image's name with its digest, which never names a later image.
-// One that was loaded onto the nodes has no digest.
-var pushedPattern = regexp.MustCompile(`^(localhost/[a-z0-9._:/-]+|` +
-	`[a-z0-9][a-z0-9._:/-]*@sha256:[0-9a-f]{64})$`)
+// pushedPattern is the form of an image's name with its digest, which never names a later image. A
+// name of what was loaded onto the nodes has no digest.
+var pushedPattern = regexp.MustCompile(
+	`^(localhost/[a-z0-9._:/-]+|[a-z0-9][a-z0-9._:/-]*@sha256:[0-9a-f]{64})$`,
+)
 
 const maxLabels = 1 << 20 // bytes of labels.NAME.json
 
@@ -101,8 +101,11 @@ func (e *Environments) readLabels(d Definition) (env Environment, err error) {
 	if !ok || env.Name != d.Name {
 		return env, fmt.Errorf("%s doesn't describe the environment %s", path, d.Name)
 	}
-	env.Image = runtime.Image{Ref: d.Pushed, ID: d.Pushed}
-	_, env.Image.Digest, _ = strings.Cut(d.Pushed, "@")
+	env.Image = runtime.Image{
+		Ref:    d.Pushed,
+		ID:     d.Pushed,
+		Digest: runtime.DigestOf(d.Pushed, []string{d.Pushed}),
+	}
 	env.Imports, env.Limits = d.Imports, d.Limits
 	return env, nil
 }

@@ -32,7 +32,8 @@ func (c *cluster) PullImage(_ context.Context, ref string, _ runtime.Progress) (
 	return runtime.Image{Ref: ref, ID: ref}, nil
 }
 
-var pushed = "registry.example/team/mine@sha256:" + strings.Repeat("0123456789abcdef", 4)
+const pushed = "registry.example/team/mine@sha256:" +
+	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // onCluster returns the bench's environments as a bridge of a cluster has them, which has the two
 // files of one that was built and exported.
@@ -69,7 +70,9 @@ func TestPushed(t *testing.T) {
 	}
 	env, err := e.Find(t.Context(), block)
 	if err != nil || env.Name != "mine" || env.Image.ID != pushed ||
-		env.Image.Digest != pushed[len(pushed)-71:] || len(env.Distributions) != 2 || env.Imports[0] != "one" || env.Outdated != "" {
+		env.Image.Digest != pushed[len(pushed)-71:] ||
+		len(env.Distributions) != 2 || env.Imports[0] != "one" ||
+		env.Outdated != "" {
 		t.Errorf("got %+v, %v; want mine, by its digest", env, err)
 	}
 	if _, err := e.ByName(t.Context(), "mine"); err != nil || !c.pulls[pushed] {
@@ -118,7 +121,9 @@ func TestPushedRefused(t *testing.T) {
 			write(t, filepath.Join(dir, "labels.mine.json"),
 				strings.Replace(string(text), `environment": "mine"`, `environment": "other"`, 1))
 		},
-		"labels.mine.json: ": func(t *testing.T, dir string) { write(t, filepath.Join(dir, "labels.mine.json"), "{") },
+		"labels.mine.json: ": func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, "labels.mine.json"), "{")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -120,11 +120,15 @@ type source struct {
 	size int64
 }
 
+// Bytecode says how many Python files a layer has, and how many of them have no bytecode since the
+// image's Python couldn't compile them.
+type Bytecode struct{ Sources, Without int }
+
 // compile has the Python of an image compile all sources of the layer in r, and calls add with the
 // bytecode of each, in their order. It doesn't trust what the container writes: names are made
 // here, and content must begin as a .pyc of that Python does.
 func (e *Environments) compile(ctx context.Context, image string, p python, r io.Reader,
-	add func(name string, pyc []byte) error) error {
+	add func(name string, pyc []byte) error) (count Bytecode, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ctx, stop := context.WithTimeout(ctx, compileTimeout)
@@ -140,7 +144,9 @@ func (e *Environments) compile(ctx context.Context, image string, p python, r io
 	last := "the first one"
 	done := make(chan error, 1)
 	go func() {
-		err := takeBytecode(bufio.NewReaderSize(written, 64<<10), p, sources, func(s source, pyc []byte) error {
+		var err error
+		answers := bufio.NewReaderSize(written, 64<<10)
+		count, err = takeBytecode(answers, p, sources, func(s source, pyc []byte) error {
 			last = s.name
 			return add(s.name, pyc)
 		})
@@ -160,14 +166,14 @@ func (e *Environments) compile(ctx context.Context, image string, p python, r io
 	taken := <-done
 	switch {
 	case err != nil:
-		return fmt.Errorf("compiling packages: %w", err)
+		return count, fmt.Errorf("compiling packages: %w", err)
 	case cut != nil:
-		return fmt.Errorf("compiling packages: %w", cut)
+		return count, fmt.Errorf("compiling packages: %w", cut)
 	case exit.Code != 0:
-		return fmt.Errorf("compiling packages ended with code %d after %s: %s", exit.Code, last,
+		return count, fmt.Errorf("compiling packages ended with code %d after %s: %s", exit.Code, last,
 			runtime.OneLine(stderr.String()))
 	}
-	return taken
+	return count, taken
 }
 
 var errEnded = errors.New("the compiler has ended")
@@ -210,42 +216,42 @@ func feedSources(ctx context.Context, r io.Reader, w io.Writer, sources chan<- s
 }
 
 // takeBytecode reads what compile.py answers for each of the sources.
-func takeBytecode(r io.Reader, p python, sources <-chan source, take func(source, []byte) error) error {
+func takeBytecode(r io.Reader, p python, sources <-chan source,
+	take func(source, []byte) error) (count Bytecode, err error) {
 	var head [4]byte
 	var all int64
-	asked, taken := 0, 0
 	for s := range sources {
-		asked++
+		count.Sources++
 		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return fmt.Errorf("no bytecode came for %s: %w", s.name, err)
+			return count, fmt.Errorf("no bytecode came for %s: %w", s.name, err)
 		}
 		size := int64(binary.BigEndian.Uint32(head[:]))
 		if all += size; size > 1<<20+32*s.size || all > maxBytecode {
-			return fmt.Errorf("the bytecode of %s is too large: %d bytes", s.name, size)
+			return count, fmt.Errorf("the bytecode of %s is too large: %d bytes", s.name, size)
 		}
 		pyc := make([]byte, size)
 		if _, err := io.ReadFull(r, pyc); err != nil {
-			return fmt.Errorf("the bytecode of %s was cut: %w", s.name, err)
+			return count, fmt.Errorf("the bytecode of %s was cut: %w", s.name, err)
 		}
 		if size == 0 {
+			count.Without++
 			continue
 		}
 		// The magic number; flags that say never to compare it with its source; a hash of that.
 		if size < 16 || string(pyc[:8]) != p.magic+"\x01\x00\x00\x00" {
-			return fmt.Errorf("what came for %s is no bytecode of %s", s.name, p)
+			return count, fmt.Errorf("what came for %s is no bytecode of %s", s.name, p)
 		}
 		if err := take(s, pyc); err != nil {
-			return err
+			return count, err
 		}
-		taken++
 	}
-	if asked > 0 && taken == 0 {
-		return errors.New("the image's Python could compile none of the packages")
+	if count.Sources > 0 && count.Without == count.Sources {
+		return count, errors.New("the image's Python could compile none of the packages")
 	}
 	if n, err := r.Read(head[:1]); n > 0 || !errors.Is(err, io.EOF) {
-		return errors.New("the compiler wrote more than it was asked for")
+		return count, errors.New("the compiler wrote more than it was asked for")
 	}
-	return nil
+	return count, nil
 }
 
 // bytecodeName returns the file in which Python looks for the bytecode of a source.

@@ -6,7 +6,8 @@ import (
 )
 
 func TestParsePython(t *testing.T) {
-	const sound = `{"implementation":"cpython","abiflags":"","version":"3.13.1","machine":"x86_64","glibc":"2.36",` +
+	const sound = `{"implementation":"cpython","abiflags":"","version":"3.13.1","machine":"x86_64",` +
+		`"glibc":"2.36",` +
 		`"musl":"","tag":"cpython-313","magic":"f30d0d0a","cxx":true}`
 	p, err := parsePython(sound)
 	if err != nil || p.String() != "CPython 3.13.1 on x86_64 with glibc 2.36" || !p.cxx ||

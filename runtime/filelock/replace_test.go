@@ -43,7 +43,8 @@ func TestReplace(t *testing.T) {
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * time.Hour)
-	for _, name := range []string{"state", "state.1", "state.23", "state.new", "state.4x", "state.", "other.5", "state.6"} {
+	for _, name := range []string{"state", "state.1", "state.23", "state.new", "state.4x", "state.", "other.5",
+		"state.6"} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -64,7 +65,8 @@ func TestSweep(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	if want := []string{"other.5", "state", "state.", "state.4x", "state.6", "state.new"}; !slices.Equal(left, want) {
+	if want := []string{"other.5", "state", "state.", "state.4x", "state.6", "state.new"}; !slices.Equal(left,
+		want) {
 		t.Errorf("left are %q, want %q", left, want)
 	}
 	Sweep(filepath.Join(dir, "missing"), "state.*")

@@ -119,7 +119,7 @@ func (s *sweep) name(st stat) {
 	}
 	s.named[key] = true
 	s.log.Info("ending a process that a killed bridge's server has left",
-		"pid", st.pid, "program", Other{PID: st.pid}.Program(), "group", st.pgid, "session", st.session)
+		"pid", st.pid, "program", Seen{PID: st.pid}.Program(), "group", st.pgid, "session", st.session)
 }
 
 // nameGroup does so for the processes of a group.

@@ -32,20 +32,20 @@ func (s *sweep) nameGroup(e entry) {
 
 func present(e entry) bool { return populated(e.PGID) }
 
-// Others yields nothing: other processes can't be told apart here.
-func Others(func(Other) bool) {}
+// Processes yields nothing: other processes can't be told apart here.
+func Processes(func(Seen) bool) {}
 
 // Args are none.
-func (o Other) Args() []string { return nil }
+func (o Seen) Args() []string { return nil }
 
 // Program is not known.
-func (o Other) Program() string { return "" }
+func (o Seen) Program() string { return "" }
 
 // Ours is never certain.
-func (o Other) Ours() bool { return false }
+func (o Seen) Ours() bool { return false }
 
-// Alive says no: there is none.
-func (o Other) Alive() bool { return false }
+// Alive says no: there isn't one.
+func (o Seen) Alive() bool { return false }
 
 // Signal finds nothing to signal.
-func (o Other) Signal(syscall.Signal) error { return errNotThere }
+func (o Seen) Signal(syscall.Signal) error { return errNotThere }

@@ -108,8 +108,11 @@ func (l *claims) of(resource string) dynamic.ResourceInterface {
 }
 
 // create makes an object of agent-sandbox. One that is there already is no error.
-func (l *claims) create(ctx context.Context, resource, kind, name, instance string,
-	spec map[string]any) error {
+func (l *claims) create(
+	ctx context.Context,
+	resource, kind, name, instance string,
+	spec map[string]any,
+) error {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	o.SetAPIVersion(agents.String())
 	o.SetKind(kind)
@@ -123,7 +126,7 @@ func (l *claims) create(ctx context.Context, resource, kind, name, instance stri
 }
 
 // claim takes a pod like p, of which the name and the labels become the claim's, and waits until it
-// runs. MaxAge bounds its life in place of p's deadline, which would count while it is in a pool.
+// runs. MaxAge bounds its life in place of p's deadline, which would count while it waits.
 func (l *claims) claim(ctx context.Context, p *corev1.Pod, s runtime.Spec) (id string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.c.d.times.start, errUnready)
 	defer cancel()
@@ -160,8 +163,8 @@ func (l *claims) fail(name string) error {
 	l.mu.Unlock()
 	l.c.d.log.Warn("agent-sandbox gives no pods in time; from now on pods are made instead", "claim", name)
 	return &Refusal{Err: fmt.Errorf("agent-sandbox gave no pod within %v", l.c.d.times.start),
-		Next: "run the call again, which makes a pod of its own; then see: kubectl get " +
-			"sandboxclaims,sandboxwarmpools"}
+		Next: "run the call again, which makes a pod of its own; then see: " +
+			"kubectl get sandboxclaims,sandboxwarmpools"}
 }
 
 // pool returns the name of the pool of pods like p, which it makes if there is none.
@@ -191,9 +194,11 @@ func (l *claims) pool(ctx context.Context, p *corev1.Pod, instance string) (stri
 		return "", err
 	}
 	err = l.create(ctx, "sandboxtemplates", "SandboxTemplate", name, instance, map[string]any{
-		"podTemplate": map[string]any{"spec": spec,
-			"metadata": map[string]any{"labels": map[string]any{labelApp: app}}},
-		// A policy without rules denies all; without one agent-sandbox lets pods reach the internet.
+		"podTemplate": map[string]any{
+			"spec":     spec,
+			"metadata": map[string]any{"labels": map[string]any{labelApp: app}},
+		},
+		// A policy without rules denies all; without one pods could reach the internet.
 		"networkPolicyManagement": "Managed", "networkPolicy": map[string]any{},
 	})
 	if err == nil {

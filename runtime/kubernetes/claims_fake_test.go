@@ -74,7 +74,10 @@ func (s *sandboxes) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		answerJSON(w, o.Object)
 	case "list":
-		answerJSON(w, map[string]any{"apiVersion": agents.String(), "kind": "List", "items": s.list(resource, selector)})
+		answerJSON(
+			w,
+			map[string]any{"apiVersion": agents.String(), "kind": "List", "items": s.list(resource, selector)},
+		)
 	case "deletecollection":
 		for _, o := range s.list(resource, selector) {
 			s.delete(resource, o.GetName())
@@ -194,7 +197,8 @@ func (s *sandboxes) adopt(claim *unstructured.Unstructured) {
 	}
 	adopted := ""
 	for name, of := range s.of {
-		if p := s.f.pods[name]; adopted == "" && of == "pool/"+pool && p != nil && p.Status.Phase == corev1.PodRunning {
+		if p := s.f.pods[name]; adopted == "" && of == "pool/"+pool && p != nil &&
+			p.Status.Phase == corev1.PodRunning {
 			adopted = name
 			s.of[name] = "claim/" + claim.GetName()
 		}
@@ -251,7 +255,12 @@ func (s *sandboxes) gone(p *corev1.Pod) {
 	s.f.mu.Lock()
 	of, pool := s.of[p.Name], ""
 	if claim, is := strings.CutPrefix(of, "claim/"); is && s.there("sandboxclaims/"+claim) {
-		pool, _, _ = unstructured.NestedString(s.objects["sandboxclaims/"+claim].Object, "spec", "warmPoolRef", "name")
+		pool, _, _ = unstructured.NestedString(
+			s.objects["sandboxclaims/"+claim].Object,
+			"spec",
+			"warmPoolRef",
+			"name",
+		)
 	}
 	s.f.mu.Unlock()
 	if pool != "" {

@@ -54,7 +54,11 @@ func TestClaims(t *testing.T) {
 		t.Error("no pool was made")
 	}
 	d.Close()
-	eventually(t, "nothing is left", func() bool { objects, pods := s.left(); return objects+pods == 0 })
+	eventually(
+		t,
+		"nothing is left",
+		func() bool { objects, pods := s.left(); return objects+pods == 0 },
+	)
 }
 
 // TestRequestsOfClaims: a claimed run costs the same requests as another one, and the claim's two.
@@ -66,12 +70,20 @@ func TestRequestsOfClaims(t *testing.T) {
 	d := f.driver(t, Config{})
 	g := f.target(d)(t)
 	for range 5 {
-		eventually(t, "the pool is full", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
+		eventually(
+			t,
+			"the pool is full",
+			func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 },
+		)
 		f.mu.Lock()
 		for name, p := range f.pods {
 			if p.Spec.ActiveDeadlineSeconds != nil || p.Labels[labelApp] != app || p.Labels[labelDriver] != "" {
-				t.Errorf("pod %s waits with the deadline %v and the labels %v", name,
-					p.Spec.ActiveDeadlineSeconds, p.Labels)
+				t.Errorf(
+					"pod %s waits with the deadline %v and the labels %v",
+					name,
+					p.Spec.ActiveDeadlineSeconds,
+					p.Labels,
+				)
 			}
 		}
 		f.mu.Unlock()

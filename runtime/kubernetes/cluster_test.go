@@ -46,10 +46,13 @@ func realTarget(d *Driver) func(*testing.T) runtimetest.Target {
 var podsDiffer = map[string]string{
 	"programs can't be run from where they can be written: programs can be run from": "a pod's memory is not " +
 		"mounted noexec: what runs has no privileges and no capabilities",
-	"writable places: is not mounted no": "a pod's memory is not mounted nosuid, nodev and noexec; its sizes hold",
-	"namespaces: the cgroup namespace is": "with control groups of version 1 a container runtime makes no namespace " +
+	"writable places: is not mounted no": "" +
+		"a pod's memory is not mounted nosuid, nodev and noexec; its sizes hold",
+	"namespaces: the cgroup namespace is": "" +
+		"with control groups of version 1 a container runtime makes no namespace " +
 		"for them",
-	"control group namespace: a control group's path is": "with control groups of version 1 a container runtime " +
+	"control group namespace: a control group's path is": "" +
+		"with control groups of version 1 a container runtime " +
 		"makes no namespace for them, so a container sees its path in the machine's",
 }
 
@@ -75,5 +78,5 @@ func TestClusterLockDown(t *testing.T) {
 }
 
 func TestClusterRollback(t *testing.T) {
-	sandboxtest.Rollback(t, realDriver(t), imageRef, 3)
+	sandboxtest.Rollback(t, realDriver(t), imageRef, 3, nil)
 }

@@ -81,8 +81,15 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, d.Unavailable(cfg.Host, err, "check the cluster's entry in the kubeconfig")
 	}
-	c := &connection{d: d, cli: cli, direct: direct, cfg: cfg, namespace: namespace, images: map[string]runtime.Image{},
-		streams: map[string]*stream{}}
+	c := &connection{
+		d:         d,
+		cli:       cli,
+		direct:    direct,
+		cfg:       cfg,
+		namespace: namespace,
+		images:    map[string]runtime.Image{},
+		streams:   map[string]*stream{},
+	}
 	if err := c.ask(ctx); err != nil {
 		return nil, err
 	}

@@ -43,19 +43,20 @@ type fake struct {
 	watchers map[*watcher]bool
 	requests map[string]int // by verb and resource, such as "create pods"
 
-	plain    bool                                           // it takes no WebSockets
-	service  string                                         // what pods are told to be the API server
-	minor    string                                         // of the server; 36 unless set
-	classes  map[string]string                              // RuntimeClasses and their handlers
-	denied   map[string]bool                                // verbs and resources
-	refuse   func(verb, resource string) *metav1.Status     // a request that was understood
-	begin    func(p *corev1.Pod) (status *corev1.PodStatus) // in place of a start; nil starts it
-	events   int                                            // watches that were begun
-	simulate func(in io.Reader, out io.Writer)              // what a container does in place of its command; nil runs that
-	agents   *sandboxes                                     // nil for a cluster without agent-sandbox
-	down     chan struct{}                                  // closed while it can't be reached
-	expired  bool                                           // no token is known
-	killed   map[string]bool                                // contexts of bridges that are dead: none of their requests arrives
+	plain   bool                                           // it takes no WebSockets
+	service string                                         // what pods are told to be the API server
+	minor   string                                         // of the server; 36 unless set
+	classes map[string]string                              // RuntimeClasses and their handlers
+	denied  map[string]bool                                // verbs and resources
+	refuse  func(verb, resource string) *metav1.Status     // a request that was understood
+	begin   func(p *corev1.Pod) (status *corev1.PodStatus) // in place of a start; nil starts it
+	events  int                                            // watches that were begun
+	agents  *sandboxes                                     // nil for a cluster without agent-sandbox
+	down    chan struct{}                                  // closed while it can't be reached
+	expired bool                                           // no token is known
+	killed  map[string]bool                                // contexts of dead bridges
+	// simulate is what a container does in place of its command; nil runs that.
+	simulate func(in io.Reader, out io.Writer)
 }
 
 type watcher struct {
@@ -80,14 +81,16 @@ func newFake(t testing.TB) *fake {
 		answerJSON(w, map[string]string{"major": "1", "minor": f.minor, "gitVersion": "v1." + f.minor + ".0"})
 	})
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", f.review)
-	mux.HandleFunc("/apis/"+agents.String()+"/", func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
-	mux.HandleFunc("GET /apis/"+agents.String(), func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) })
+	ofAgents := func(w http.ResponseWriter, r *http.Request) { f.agents.serve(w, r) }
+	mux.HandleFunc("/apis/"+agents.String()+"/", ofAgents)
+	mux.HandleFunc("GET /apis/"+agents.String(), ofAgents)
 	mux.HandleFunc("GET /apis/node.k8s.io/v1/runtimeclasses/{name}", f.class)
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request){
 		"POST " + core: f.createPod, "GET " + core: f.listPods, "GET " + core + "/{name}": f.getPod,
 		"DELETE " + core + "/{name}": f.deletePod, "GET " + core + "/{name}/attach": f.attach,
 		"POST " + core + "/{name}/attach": f.attach,
-		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases, "PUT " + lease + "/{name}": f.updateLease,
+		"POST " + lease:                   f.createLease, "GET " + lease: f.listLeases,
+		"PUT " + lease + "/{name}":    f.updateLease,
 		"DELETE " + lease + "/{name}": f.deleteLease,
 	} {
 		mux.HandleFunc(pattern, f.counted(pattern, h))

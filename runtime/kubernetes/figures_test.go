@@ -36,7 +36,8 @@ func TestClusterFigures(t *testing.T) {
 	for _, f := range []struct {
 		what string
 		took []time.Duration
-	}{{"a warm call", warmed}, {"an exec", execs}, {"a pod of ours that runs", fresh}, {"a bare pod that runs", bare}} {
+	}{{"a warm call", warmed}, {"an exec", execs}, {"a pod of ours that runs", fresh},
+		{"a bare pod that runs", bare}} {
 		t.Logf("%s: p50 %v, p90 %v, %d of them", f.what, p50(f.took), f.took[len(f.took)*9/10], len(f.took))
 	}
 	if p50(warmed) > warmBound || p50(warmed) > p50(execs) {

@@ -54,8 +54,13 @@ func (c *connection) probe(ctx context.Context, ref string, pull corev1.PullPoli
 
 // withPod makes a pod that runs none of the user's code, waits until done says that it is as far,
 // calls then, which may be nil, and removes the pod.
-func (c *connection) withPod(ctx context.Context, ref string, change func(*corev1.Pod), patience time.Duration,
-	done func(*corev1.Pod, bool) (bool, error), then func(*corev1.Pod),
+func (c *connection) withPod(
+	ctx context.Context,
+	ref string,
+	change func(*corev1.Pod),
+	patience time.Duration,
+	done func(*corev1.Pod, bool) (bool, error),
+	then func(*corev1.Pod),
 ) (err error) {
 	s := runtime.Spec{
 		Image: ref, Command: []string{"true"}, User: "65534:65534", Owner: c.d.self, MaxAge: probeAge,

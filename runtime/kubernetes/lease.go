@@ -122,8 +122,11 @@ func (l *leases) lost() error {
 	defer l.mu.Unlock()
 	for _, h := range l.held {
 		if since := time.Since(h.renewed); !h.renewed.IsZero() && since > l.d.times.lease {
-			return fmt.Errorf("its API server has not renewed this bridge's lease for %v, so other bridges may remove "+
-				"its pods", since.Round(time.Second))
+			return fmt.Errorf(
+				"its API server has not renewed this bridge's lease for %v, so other bridges may remove "+
+					"its pods",
+				since.Round(time.Second),
+			)
 		}
 	}
 	return nil
@@ -174,7 +177,13 @@ func (l *leases) renewAll(ctx context.Context, c *connection) {
 }
 
 // renew writes a lease, unless that was done a shorter time ago than young.
-func (l *leases) renew(ctx context.Context, c *connection, instance string, h *hold, young time.Duration) error {
+func (l *leases) renew(
+	ctx context.Context,
+	c *connection,
+	instance string,
+	h *hold,
+	young time.Duration,
+) error {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -199,7 +208,7 @@ func (l *leases) renew(ctx context.Context, c *connection, instance string, h *h
 	return nil
 }
 
-// write renews a lease that was written before, or makes it, whoever removed or changed it
+// write renews a lease that was written before, or makes it, no matter who removed or changed it
 // meanwhile.
 func (l *leases) write(ctx context.Context, c *connection, instance string, was *coordinationv1.Lease,
 ) (*coordinationv1.Lease, error) {

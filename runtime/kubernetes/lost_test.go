@@ -157,7 +157,11 @@ func TestLeaseRefused(t *testing.T) {
 	briefly(d)
 	spec := f.target(d)(t).Spec
 	r := begin(t, d, spec(waitsForALine))
-	readOnly := &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "read-only"}
+	readOnly := &metav1.Status{
+		Code:    http.StatusForbidden,
+		Reason:  metav1.StatusReasonForbidden,
+		Message: "read-only",
+	}
 	f.mu.Lock()
 	f.refuse = func(verb, resource string) *metav1.Status {
 		if resource == "leases" && verb != "list" {

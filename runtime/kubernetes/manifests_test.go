@@ -144,7 +144,8 @@ func TestManifests(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	deployment := find[*appsv1.Deployment](t)
 	for _, e := range deployment.Spec.Template.Spec.Containers[0].Env {
-		if e.Name == "MCP_BRIDGE_REPLICA" && e.ValueFrom != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.name" {
+		if e.Name == "MCP_BRIDGE_REPLICA" && e.ValueFrom != nil &&
+			e.ValueFrom.FieldRef.FieldPath == "metadata.name" {
 			if name := client.Replica(deployment.Name + "-5d4f8c7b9d-x2x9z"); !name.Valid() {
 				t.Errorf("a pod's name such as %s can't be a replica's", name)
 			}

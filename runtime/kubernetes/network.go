@@ -47,13 +47,20 @@ func (d *Driver) Reaches(ctx context.Context, image string) (reached bool, err e
 		p.Spec.Containers[0].Args = nil
 	}
 	var exit runtime.Exit
-	err = c.withPod(ctx, image, change, d.times.start+tryTime, func(p *corev1.Pod, gone bool) (ok bool, err error) {
-		if exit, ok, err = exitOf(p); ok || err != nil {
-			return ok, err
-		}
-		_, err = running(p, gone)
-		return false, err
-	}, nil)
+	err = c.withPod(
+		ctx,
+		image,
+		change,
+		d.times.start+tryTime,
+		func(p *corev1.Pod, gone bool) (ok bool, err error) {
+			if exit, ok, err = exitOf(p); ok || err != nil {
+				return ok, err
+			}
+			_, err = running(p, gone)
+			return false, err
+		},
+		nil,
+	)
 	switch {
 	case err != nil:
 		return false, d.Engine.Lost(c, err)

@@ -19,15 +19,15 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
-// guest is a container of the fake node: a process, and whoever is attached to it. As on a node,
-// what it prints while nobody is attached is lost, and its input ends with the first attachment.
+// guest is a container of the fake node: a process, and what is attached to it. As on a node,
+// what it prints while nothing is attached is lost, and its input ends with the first attachment.
 type guest struct {
 	cmd   *exec.Cmd // nil for one that is simulated
 	stdin io.WriteCloser
 	gone  chan struct{} // closed once the process and its group have ended
 
 	mu   sync.Mutex
-	to   [2]io.Writer  // the outputs of who is attached; nil for nobody
+	to   [2]io.Writer  // the outputs of who is attached; nil for no one
 	over chan struct{} // closed once both outputs have ended
 }
 

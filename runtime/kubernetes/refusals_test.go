@@ -97,8 +97,8 @@ func TestRuntimeClass(t *testing.T) {
 	}
 }
 
-// TestNoCluster: without a kubeconfig outside of a cluster, and with a context that isn't in it, the
-// next step is said.
+// TestNoCluster: without a kubeconfig outside of a cluster, and with a context that isn't in it,
+// the next step is said.
 func TestNoCluster(t *testing.T) {
 	f := newFake(t)
 	_, err := f.driver(t, Config{Context: "elsewhere"}).Facts(t.Context())
@@ -139,13 +139,15 @@ func TestPodsThatNeverRun(t *testing.T) {
 	}{
 		{"evicted", failedWith("Evicted", "The node was low on resource: memory."), "evicted the pod",
 			"MCP_BRIDGE_MEMORY"},
-		{"evicted for its own log", failedWith("Evicted", "Pod ephemeral local storage usage exceeds the total limit of "+
+		{"evicted for its own log", failedWith("Evicted", ""+
+			"Pod ephemeral local storage usage exceeds the total limit of "+
 			"containers 128Mi."), "the pod used more of its node's disk", "print less"},
 		{"evicted for what it printed", failedWith("Evicted",
 			`Container code exceeded its local ephemeral storage limit "128Mi".`), "the pod used more", "print less"},
 		{"evicted for its own files", failedWith("Evicted",
 			`Usage of EmptyDir volume "memory-1" exceeds the limit "8Mi".`), "the pod used more", "less in files"},
-		{"no such filter", waiting("CreateContainerError", `failed to generate seccomp spec opts: cannot load seccomp `+
+		{"no such filter", waiting("CreateContainerError", ``+
+			`failed to generate seccomp spec opts: cannot load seccomp `+
 			`profile "/var/lib/kubelet/seccomp/own.json"`), "could not start the container", "MCP_BRIDGE_SECCOMP"},
 		{"preempted", failedWith("Preempting", "Preempted in order to admit critical pod"),
 			"higher priority", "again"},

@@ -76,7 +76,8 @@ func imageError(image, reason, message string) error {
 }
 
 func notStarted(reason, message string) error {
-	next := "check that MCP_BRIDGE_IMAGE has sh, env and python3; what the node says: kubectl describe pods -l " +
+	next := "check that MCP_BRIDGE_IMAGE has sh, env and python3; what the node says: " +
+		"kubectl describe pods -l " +
 		labelApp + "=" + app
 	if strings.Contains(message, "seccomp") {
 		next = "put the profile that MCP_BRIDGE_SECCOMP names onto each node, below /var/lib/kubelet/seccomp, or " +

@@ -27,9 +27,9 @@ const childVar = "MCP_BRIDGE_TEST_SANDBOXES" // how many a child process keeps; 
 
 // TestThousandSandboxes: a bridge, which is a process of its own, keeps 1,000 sandboxes that last
 // in at most 200 MB, and a call in one of them costs no request of the API server. The sandboxes
-// are simulated: they say what a guest says. Garbage is collected as soon as the heap has 128 MiB;
-// otherwise it takes 50 MB more. Without MCP_BRIDGE_TEST_LONG=1 there are 50 of them,
-// and memory isn't looked at, since the race detector has most of it.
+// are simulated: they say what a guest says. The collector is told to keep the heap small, without
+// which it takes 50 MB more. Without MCP_BRIDGE_TEST_LONG=1 there are 50 of them, and memory isn't
+// looked at, since the race detector has most of it.
 func TestThousandSandboxes(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv(childVar)); err == nil {
 		keepSandboxes(t, n)
@@ -43,7 +43,8 @@ func TestThousandSandboxes(t *testing.T) {
 	f.simulate = lasting
 	f.driver(t, Config{}) // sets KUBECONFIG
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), childVar+"="+strconv.Itoa(n), "GOMEMLIMIT=128MiB") // as the docs say
+	// The limit is as docs/kubernetes.md says.
+	cmd.Env = append(os.Environ(), childVar+"="+strconv.Itoa(n), "GOMEMLIMIT=128MiB")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -38,7 +38,12 @@ type record struct {
 // watchPods begins to watch the pods of a connection.
 func watchPods(c *connection) *pods {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &pods{id: strings.ToLower(rand.Text()), cancel: cancel, seen: map[string]*record{}, less: make(chan struct{})}
+	w := &pods{
+		id:     strings.ToLower(rand.Text()),
+		cancel: cancel,
+		seen:   map[string]*record{},
+		less:   make(chan struct{}),
+	}
 	api := c.cli.CoreV1().Pods(c.namespace)
 	selector := labelDriver + "=" + w.id
 	list := &cache.ListWatch{

@@ -236,7 +236,7 @@ func TestNoMonitor(t *testing.T) {
 	defer sh.Wait() //nolint:errcheck // only its end matters
 	defer in.Close()
 	seen := false
-	for o := range guard.Others {
+	for o := range guard.Processes {
 		seen = seen || o.PID == sh.Process.Pid
 		if m, ok := asMonitor(o); ok && m.name == name {
 			t.Errorf("%v is taken for conmon", m.args)
@@ -279,7 +279,7 @@ func TestForkOfMonitor(t *testing.T) {
 	for tick := time.Tick(10 * time.Millisecond); ; {
 		var m monitor
 		var children []string
-		for o := range guard.Others {
+		for o := range guard.Processes {
 			if found, ok := asMonitor(o); ok && o.PID == sh.Process.Pid {
 				m = found
 			} else if o.Parent == sh.Process.Pid {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,11 +26,7 @@ func (c *connection) CreateBare(ctx context.Context, name string, l runtime.Laye
 	g.Name = name
 	g.Command = []string{"python3"} // podman makes no container without a command; an image may have none
 	g.EnvHost, g.HTTPProxy = ptr(false), ptr(false)
-	g.Labels = maps.Clone(l.Labels)
-	if g.Labels == nil {
-		g.Labels = map[string]string{}
-	}
-	maps.Copy(g.Labels, l.Owner.Labels())
+	g.Labels = engine.Labels(l)
 	g.LogConfiguration = &specgen.LogConfig{Driver: "none"}
 	g.ImageVolumeMode = "ignore"
 	g.NetNS = specgen.Namespace{NSMode: specgen.NoNetwork}

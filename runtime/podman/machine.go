@@ -62,7 +62,7 @@ func (m *machine) find(ctx context.Context, places []endpoint) (found listedMach
 		}
 	}
 	if m.d.cfg.Endpoint != "" {
-		return found, false // it is none
+		return found, false // it isn't one
 	}
 	if i := slices.IndexFunc(all, func(l listedMachine) bool { return l.Default || len(all) == 1 }); i >= 0 {
 		return all[i], true

@@ -24,7 +24,7 @@ import (
 
 // monitor is a conmon of a container that has one of our names.
 type monitor struct {
-	guard.Other
+	guard.Seen
 	args []string
 	id   string
 	name string
@@ -34,7 +34,7 @@ type monitor struct {
 
 // monitors yields those of this user on this machine.
 func monitors(yield func(monitor) bool) {
-	for o := range guard.Others {
+	for o := range guard.Processes {
 		if m, ok := asMonitor(o); ok && !yield(m) {
 			return
 		}
@@ -42,12 +42,12 @@ func monitors(yield func(monitor) bool) {
 }
 
 // asMonitor reads the arguments as podman writes them, with a value that follows its flag.
-func asMonitor(o guard.Other) (m monitor, ok bool) {
+func asMonitor(o guard.Seen) (m monitor, ok bool) {
 	args := o.Args()
 	if len(args) == 0 || filepath.Base(args[0]) != "conmon" {
 		return monitor{}, false
 	}
-	m = monitor{Other: o, args: args}
+	m = monitor{Seen: o, args: args}
 	for i := 1; i+1 < len(args); i++ {
 		switch args[i] {
 		case "-c":
@@ -77,8 +77,8 @@ func (m monitor) there() bool { return m.Alive() && slices.Equal(m.Args(), m.arg
 // container; ending says whether it has come to start podman for the last time, or another program,
 // which is left alone. What conmon has forked is conmon itself until it has become that program;
 // nothing in a container passes for one. All others of the container are in the hands of its first.
-func (m monitor) container() (all []guard.Other, ending bool) {
-	for o := range guard.Others {
+func (m monitor) container() (all []guard.Seen, ending bool) {
+	for o := range guard.Processes {
 		if o.Parent != m.PID {
 			continue
 		}
@@ -93,7 +93,7 @@ func (m monitor) container() (all []guard.Other, ending bool) {
 
 // forked says whether a process is one that conmon has forked and that hasn't become another
 // program yet.
-func (m monitor) forked(o guard.Other) bool {
+func (m monitor) forked(o guard.Seen) bool {
 	f, ok := asMonitor(o)
 	return ok && slices.Equal(f.args, m.args)
 }

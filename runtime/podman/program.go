@@ -65,8 +65,8 @@ func (p *program) ask(ctx context.Context, answer any, args ...string) error {
 	return json.Unmarshal(out, answer)
 }
 
-// run runs the program and hands on what it says. What it leaves running, as a machine is, is none
-// of ours to end.
+// run runs the program and hands on what it says. What it leaves running, such as a machine, isn't
+// ours to end.
 func (p *program) run(ctx context.Context, to runtime.Progress, args ...string) error {
 	said := &runtime.Tail{Limit: 2 << 10}
 	lines := &runtime.Lines{To: func(line string) {
@@ -79,7 +79,7 @@ func (p *program) run(ctx context.Context, to runtime.Progress, args ...string) 
 	cmd.Env = p.environ()
 	cmd.Stdout, cmd.Stderr = lines, lines
 	cmd.WaitDelay = time.Second // the machine's processes hold on to these
-	apart(cmd)
+	ownGroup(cmd)
 	err := cmd.Run()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil

@@ -83,9 +83,7 @@ func (c *connection) orMissing(ctx context.Context, ref string, err error) error
 		return err
 	}
 	if _, has, ferr := c.FindImage(ctx, ref); ferr == nil && !has {
-		return &runtime.ImageError{
-			Ref: ref, Err: errors.New(runtime.OneLine(err.Error())), Next: "get it with: mcp-bridge image pull",
-		}
+		return engine.ImageMissing(ref, err)
 	}
 	return err
 }

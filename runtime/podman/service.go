@@ -158,8 +158,8 @@ func (s *service) start(ctx context.Context) (endpoint, error) {
 	c, err := s.launch("podman system service", func(socket string) *exec.Cmd {
 		args := append(runtimeFlags(s.oci), "system", "service", "--time=0", "unix://"+socket)
 		cmd := exec.Command(bin, args...)
-		// Dpkg is said to have its database where there is none. When podman is asked what it is, it has
-		// dpkg look for the packages of its helpers, which takes most of the time of the answer:
+		// Dpkg is said to have its database where there isn't one. When podman is asked what it is, it
+		// has dpkg look for the packages of its helpers, which takes most of the time of the answer:
 		// github.com/containers/podman/issues/22102.
 		cmd.Env = append(s.environ(), "DPKG_ADMINDIR="+filepath.Dir(socket)) // the last one counts
 		return cmd

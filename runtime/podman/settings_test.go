@@ -85,7 +85,8 @@ func TestSettingsWithoutSeccomp(t *testing.T) {
 	}{
 		{"none of ours", "", nil, 1, "0"},
 		{"ours", "allow", &runtime.SeccompProfile{Name: "allow",
-			JSON: []byte(`{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["bpf"],"action":"SCMP_ACT_ERRNO"}]}`)}, 0, "2"},
+			JSON: []byte(`{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["bpf"],` +
+				`"action":"SCMP_ACT_ERRNO"}]}`)}, 0, "2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDriver(t)

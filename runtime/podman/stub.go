@@ -22,7 +22,8 @@ type connection struct {
 func quiet() {}
 
 // untagged is why there is no podman.
-var untagged = errors.New("this mcp-bridge was built without podman, by a go install or go build without tags")
+var untagged = errors.New("this mcp-bridge was built without podman, by a go install or go build " +
+	"without tags")
 
 func (d *Driver) dial(context.Context, endpoint) (*connection, error) { return nil, untagged }
 

@@ -61,7 +61,7 @@ CALLS = {
         "fanotify_mark": (301, 263, (-1, 0, 0, -1, 0)),
         "lookup_dcookie": (212, 18, (0, 0, 0)),
     },
-    "memory that nobody counts": {
+    "memory that no limit counts": {
         "memfd_create": (319, 279, (0, 0)),
         "memfd_secret": (447, 447, (0,)),
         "shmget": (29, 194, (0, 4096, 0)),

@@ -211,6 +211,7 @@ var layers = []layerTest{
 		r, w := io.Pipe()
 		go func() { w.CloseWithError(g.Driver.SaveImage(t.Context(), made.Ref, w)) }()
 		var names []string
+		said := "" // the files that name images
 		for files := tar.NewReader(r); ; {
 			h, err := files.Next()
 			if errors.Is(err, io.EOF) {
@@ -220,12 +221,22 @@ var layers = []layerTest{
 				t.Fatal(err)
 			}
 			names = append(names, h.Name)
+			if h.Name == "index.json" || h.Name == "manifest.json" || h.Name == "repositories" {
+				text, err := io.ReadAll(files)
+				if err != nil {
+					t.Fatal(err)
+				}
+				said += string(text)
+			}
 		}
 		if _, err := io.Copy(io.Discard, r); err != nil {
 			t.Error(err)
 		}
 		if !slices.Contains(names, "oci-layout") && !slices.Contains(names, "manifest.json") {
 			t.Errorf("the archive has %q", names)
+		}
+		if !strings.Contains(said, made.Ref) {
+			t.Errorf("the archive doesn't name %s: %s", made.Ref, said)
 		}
 	}},
 }

@@ -27,7 +27,8 @@ func TestLoad(t *testing.T) {
 func TestLoadFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "own.json")
-	text := `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["ptrace"],"action":"SCMP_ACT_ERRNO","errnoRet":1,"args":[],"new":"field"}]}`
+	text := `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["ptrace"],"action":"SCMP_ACT_ERRNO",` +
+		`"errnoRet":1,"args":[],"new":"field"}]}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +49,12 @@ func TestLoadRefuses(t *testing.T) {
 		{"other JSON", `{"a":1}`, `no "defaultAction"`},
 		{"wrong type", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":{}}`, "no such JSON"},
 		{"unknown default", `{"defaultAction":"DENY"}`, `"DENY"`},
-		{"unknown action", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"ALLOW"}]}`, "rule 1"},
+		{"unknown action", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"ALLOW"}]}`,
+			"rule 1"},
 		{"no names", `{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":[],"action":"SCMP_ACT_ALLOW"}]}`,
 			"names no system call"},
-		{"stops nothing", `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],"action":"SCMP_ACT_LOG"}]}`, "stops no"},
+		{"stops nothing", `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["read"],` +
+			`"action":"SCMP_ACT_LOG"}]}`, "stops no"},
 		{"huge", strings.Repeat(" ", maxFile) + "{}", "larger than"},
 	}
 	for _, tt := range tests {
@@ -119,7 +122,8 @@ var never = strings.Fields(`
 	name_to_handle_at open_by_handle_at open_tree perf_event_open personality pidfd_getfd pivot_root
 	process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key
 	seccomp set_mempolicy
-	setdomainname sethostname setns settimeofday shmat shmget swapoff swapon syslog umount2 unshare userfaultfd vhangup vmsplice`)
+	setdomainname sethostname setns settimeofday shmat shmget swapoff swapon syslog umount2 unshare
+	userfaultfd vhangup vmsplice`)
 
 // conditional are the calls that are allowed with some arguments only.
 var conditional = strings.Fields("clone ioctl mknod mknodat prctl socket socketpair")
@@ -175,7 +179,8 @@ func TestStrictMasks(t *testing.T) {
 		for _, a := range r.Args {
 			switch {
 			case r.Names[0] == "clone":
-				const namespaces = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+				const namespaces = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 |
+					0x20000000 | 0x40000000
 				if a.Op != "SCMP_CMP_MASKED_EQ" || a.Value != namespaces || a.ValueTwo != 0 || a.Index != 0 {
 					t.Errorf("clone is allowed with %+v", a)
 				}

@@ -99,7 +99,7 @@ func (o Owners) Foreign(path string) bool {
 }
 
 // OwnDirectory returns why a directory isn't the user's alone. An error that is fs.ErrNotExist
-// means that there is none.
+// means that there isn't one.
 func (o Owners) OwnDirectory(dir string) error {
 	e, err := o.walk(dir)
 	switch {

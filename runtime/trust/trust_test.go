@@ -129,11 +129,13 @@ func TestFile(t *testing.T) {
 		"/h/link": {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "dots/f"},
 		"/h/dots": {Mode: fs.ModeDir | 0o775, UID: 1000, GID: 1000}, "/h/dots/f": {Mode: 0o664, UID: 1000,
 			GID: 1000},
-		"/h/lead":   {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "/h2/f"},
-		"/h/acl":    {Mode: 0o660, UID: 1000, GID: 1000, Writers: []Writer{{ID: 1001}}},
-		"/h/aclown": {Mode: 0o660, UID: 1000, GID: 1000, Writers: []Writer{{}, {ID: 1000}, {Group: true, ID: 1007}}},
+		"/h/lead": {Mode: fs.ModeSymlink | 0o777, UID: 1000, Target: "/h2/f"},
+		"/h/acl":  {Mode: 0o660, UID: 1000, GID: 1000, Writers: []Writer{{ID: 1001}}},
+		"/h/aclown": {Mode: 0o660, UID: 1000, GID: 1000,
+			Writers: []Writer{{}, {ID: 1000}, {Group: true, ID: 1007}}},
 		"/h/aclg":   {Mode: 0o660, UID: 1000, GID: 1000, Writers: []Writer{{Group: true, ID: 50}}},
-		"/h/acldir": {Mode: fs.ModeDir | 0o770, UID: 1000, GID: 1000, Writers: []Writer{{ID: 1001}}}, "/h/acldir/f": {
+		"/h/acldir": {Mode: fs.ModeDir | 0o770, UID: 1000, GID: 1000, Writers: []Writer{{ID: 1001}}},
+		"/h/acldir/f": {
 			Mode: 0o600, UID: 1000},
 		"/h2": {Mode: fs.ModeDir | 0o755, UID: 1001}, "/h2/f": {Mode: 0o644, UID: 1001},
 	}
@@ -150,7 +152,8 @@ func TestFile(t *testing.T) {
 		{"/h/aclown", "", ""},
 		{"/h/acl", "/h/acl can be written to by user 1001, as its ACL says", "setfacl -x user:1001 /h/acl"},
 		{"/h/aclg", "/h/aclg can be written to by group 50, as its ACL says", "setfacl -x group:50 /h/aclg"},
-		{"/h/acldir/f", "/h/acldir can be written to by user 1001, as its ACL says: another", "setfacl -x user:1001"},
+		{"/h/acldir/f", "/h/acldir can be written to by user 1001, as its ACL says: another",
+			"setfacl -x user:1001"},
 		{"/h/staff", "/h/staff can be written to by its group 50", "chmod g-w /h/staff"},
 		{"/h/all", "/h/all can be written to by everybody", "chmod o-w /h/all"},
 		{"/h/theirs", "/h/theirs belongs to user 1001", "copy it"},

@@ -23,7 +23,7 @@ const maxDependencies = 200
 
 var errNoList = errors.New("dependencies of the block \"# /// script\" must be a list of strings")
 
-// ParseBlock returns the block "# /// script" of code, or nil if there is none.
+// ParseBlock returns the block "# /// script" of code, or nil if there isn't one.
 func ParseBlock(code string) (*Block, error) {
 	if !strings.Contains(code, "# /// script") {
 		return nil, nil // spares code without a block the regular expression

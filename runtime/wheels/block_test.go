@@ -36,7 +36,8 @@ func TestVersions(t *testing.T) {
 	if n < 300 {
 		t.Errorf("there were %d cases", n)
 	}
-	for _, bad := range []string{"", "x", "1.", "1..2", "1+", "1.0 2", strings.Repeat("1", 19), "1" + strings.Repeat(".1", 200)} {
+	for _, bad := range []string{"", "x", "1.", "1..2", "1+", "1.0 2", strings.Repeat("1", 19),
+		"1" + strings.Repeat(".1", 200)} {
 		if v, err := parseVersion(bad); err == nil {
 			t.Errorf("%q is %+v", bad, v)
 		}
@@ -51,10 +52,13 @@ func TestVersions(t *testing.T) {
 func TestParseBlock(t *testing.T) {
 	tests := []struct{ name, code, want string }{
 		{"none", "print(1)", "none"},
-		{"as in PEP 723", "#!/usr/bin/env python\n# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n#   \"requests<3\",\n#   \"rich\",\n# ]\n# ///\n\nimport requests\n", ">=3.11 [requests<3 rich]"},
+		{"as in PEP 723", "#!/usr/bin/env python\n# /// script\n# requires-python = \">=3.11\"\n" +
+			"# dependencies = [\n#   \"requests<3\",\n#   \"rich\",\n# ]\n# ///\n\nimport requests\n",
+			">=3.11 [requests<3 rich]"},
 		{"CRLF", "# /// script\r\n# dependencies = [\"rich\"]\r\n# ///\r\n", " [rich]"},
 		{"empty lines", "# /// script\n#\n# dependencies = []\n#\n# ///", " []"},
-		{"other tools", "# /// script\n# dependencies = [\"x\"]\n# [tool.uv]\n# exclude-newer = \"2026\"\n# ///\n", " [x]"},
+		{"other tools", "# /// script\n# dependencies = [\"x\"]\n# [tool.uv]\n# exclude-newer = \"2026\"\n# ///\n",
+			" [x]"},
 		{"other block", "# /// pyproject\n# dependencies = [\"x\"]\n# ///\n", "none"},
 		{"not closed", "# /// script\n# dependencies = [\"x\"]\n", "none"},
 		{"not at the start of the line", " # /// script\n # dependencies = [\"x\"]\n # ///\n", "none"},
@@ -67,7 +71,8 @@ func TestParseBlock(t *testing.T) {
 		{"requires a number", "# /// script\n# requires-python = 3.9\n# ///\n", "must be a string"},
 		{"no requirement", "# /// script\n# dependencies = [\"x y\"]\n# ///\n", `"x y" is no requirement`},
 		{"requires", "# /// script\n# requires-python = \"3\"\n# ///\n", `"3" is no condition`},
-		{"too many", "# /// script\n# dependencies = [" + strings.Repeat("'x',", maxDependencies+1) + "]\n# ///\n", "more than 200"},
+		{"too many", "# /// script\n# dependencies = [" + strings.Repeat("'x',", maxDependencies+1) + "]\n# ///\n",
+			"more than 200"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,7 +121,8 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %s", tt.dependency, got, err, tt.want)
 		}
 	}
-	for _, bad := range []string{"", "-x", "x-", "x y", "x>", "x=1", "x @ https://x.example/x.whl", "x@https://x", "x[a", "x (>=1", "x;y;", "./x", "x\n>=1 y", "x; os_name == '\x1b'"} {
+	for _, bad := range []string{"", "-x", "x-", "x y", "x>", "x=1", "x @ https://x.example/x.whl",
+		"x@https://x", "x[a", "x (>=1", "x;y;", "./x", "x\n>=1 y", "x; os_name == '\x1b'"} {
 		r, err := ParseRequirement(bad)
 		if err == nil {
 			_, err = (&Block{Dependencies: []Requirement{r}}).Missing(python, have)
@@ -129,7 +135,8 @@ func TestMissing(t *testing.T) {
 
 // FuzzBlock reads any code: what is accepted can be asked of an environment.
 func FuzzBlock(f *testing.F) {
-	f.Add("# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\"requests[x]<3,!=2.*;os_name=='nt'\"]\n# ///\n")
+	f.Add("# /// script\n# requires-python = \">=3.11\"\n" +
+		"# dependencies = [\"requests[x]<3,!=2.*;os_name=='nt'\"]\n# ///\n")
 	f.Add("# /// script\r\n# dependencies = [\"a (~=1.2rc1.post3.dev4+x)\"]\r\n# ///\r\n")
 	f.Fuzz(func(t *testing.T, code string) {
 		b, err := ParseBlock(code)

@@ -36,6 +36,8 @@ type Cache struct {
 	// Progress takes how many bytes of the wheels are here, and how many they have in all as far as
 	// the lock tells. It is called often, by one goroutine at a time; nil means silence.
 	Progress func(done, total int64)
+	// File is told of a download under way, which must not outlive this process; it may be nil.
+	File func(path string) (forget func())
 }
 
 // File is a wheel in the cache, opened, whose content has the hash that the lock says.
@@ -201,10 +203,14 @@ func (c *Cache) download(ctx context.Context, w Chosen, path string, p *progress
 	if err != nil {
 		return err
 	}
-	part := path[:len(path)-len(suffix)] + unfinished
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	// No two have the same name: the watchdog of a process that was killed removes its own.
+	f, err := os.CreateTemp(c.Dir, w.SHA256+"-*"+unfinished)
 	if err != nil {
 		return c.diskError(err)
+	}
+	part := f.Name()
+	if c.File != nil {
+		defer c.File(part)()
 	}
 	limit := int64(maxWheel)
 	if w.Size != 0 {

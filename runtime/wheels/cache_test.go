@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -82,10 +81,12 @@ func TestCache(t *testing.T) {
 	}{
 		{"empty", func() error { return nil }, 1},
 		{"filled", func() error { return nil }, 0},
-		{"poisoned", func() error { return os.WriteFile(file, []byte(strings.Repeat("x", len(example))), 0o600) }, 1},
+		{"poisoned", func() error { return os.WriteFile(file, []byte(strings.Repeat("x", len(example))), 0o600) },
+			1},
 		{"cut", func() error { return os.Truncate(file, 10) }, 1},
 		{"left by a killed process", func() error { return os.WriteFile(left, []byte("x"), 0o600) }, 0},
-		{"left of the same file", func() error { return os.Rename(file, strings.TrimSuffix(file, ".whl")+".part") }, 1},
+		{"left of the same file", func() error { return os.Rename(file, strings.TrimSuffix(file, ".whl")+".part") },
+			1},
 	} {
 		if err := tt.prepare(); err != nil {
 			t.Fatal(err)
@@ -159,7 +160,8 @@ func TestUnavailable(t *testing.T) {
 		{"proxy's login", answer(407), "answered 407", "HTTPS_PROXY"},
 		{"broken", answer(503), "answered 503", "try again"},
 		{"cut", func(w http.ResponseWriter, _ *http.Request) { half(w) }, "unexpected EOF", "online"},
-		{"too long", func(w http.ResponseWriter, _ *http.Request) { w.Write(append(example, 0)) }, "not the file that was locked", ""},
+		{"too long", func(w http.ResponseWriter, _ *http.Request) { w.Write(append(example, 0)) },
+			"not the file that was locked", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -187,12 +189,14 @@ func TestUnavailable(t *testing.T) {
 		s := httptest.NewTLSServer(answer(200))
 		defer s.Close()
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
-		checkError(t, fetch(t, &Cache{Dir: t.TempDir()}, chosenAt(t, s.URL)), exampleFile, "can't be reached", "SSL_CERT_FILE")
+		checkError(t, fetch(t, &Cache{Dir: t.TempDir()}, chosenAt(t, s.URL)), exampleFile, "can't be reached",
+			"SSL_CERT_FILE")
 	})
 	t.Run("full disk", func(t *testing.T) {
 		c := &Cache{Dir: "/cache"}
 		for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
-			checkError(t, c.diskError(&os.PathError{Op: "write", Path: "x", Err: full}), "/cache", "no space is left", "free some space there")
+			checkError(t, c.diskError(&os.PathError{Op: "write", Path: "x", Err: full}), "/cache", "no space is left",
+				"free some space there")
 		}
 	})
 	t.Run("no directory", func(t *testing.T) {
@@ -242,7 +246,8 @@ func TestStall(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				text := string(example)
-				c := &Cache{Dir: dir, Client: &http.Client{Transport: &slow{[]string{text[:9], text[9:20], text[20:]}, tt.pause}}}
+				c := &Cache{Dir: dir, Client: &http.Client{Transport: &slow{[]string{text[:9], text[9:20], text[20:]},
+					tt.pause}}}
 				err := fetch(t, c, chosenAt(t, "https://x.example"))
 				if tt.name == "silent" {
 					checkError(t, err, exampleFile, "nothing came for 1m0s", "online")
@@ -286,10 +291,12 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 // TestIndex looks a file of PyPI up in an index, whose URLs are relative or absolute, and takes
 // files of other hosts from where the lock says.
 func TestIndex(t *testing.T) {
-	page := "<a href='../../files/other.whl'>x</a><A class=\"x\"\nhref=\"../../f/EXAMPLE?a=1&amp;b=2#sha256=00\">example</a>"
+	page := "<a href='../../files/other.whl'>x</a><A class=\"x\"\n" +
+		"href=\"../../f/EXAMPLE?a=1&amp;b=2#sha256=00\">example</a>"
 	pages := map[string]string{
-		"html":     strings.ReplaceAll(page, "EXAMPLE", exampleFile),
-		"json":     `{"meta": {}, "files": [{"filename": "x", "url": "../x.whl"}, {"url": "../../f/` + exampleFile + `?a=1&b=2"}]}`,
+		"html": strings.ReplaceAll(page, "EXAMPLE", exampleFile),
+		"json": `{"meta": {}, "files": [{"filename": "x", "url": "../x.whl"}, {"url": "../../f/` + exampleFile +
+			`?a=1&b=2"}]}`,
 		"absolute": `{"files": [{"url": "BASE/f/` + exampleFile + `?a=1&b=2"}]}`,
 		"without":  strings.ReplaceAll(page, "EXAMPLE", "example-2.0-py3-none-any.whl"),
 	}
@@ -316,10 +323,13 @@ func TestIndex(t *testing.T) {
 			t.Errorf("%s: %v", index, err)
 		}
 	}
-	checkError(t, fetch(t, &Cache{Dir: t.TempDir(), Index: withLogin + "/without"}, locked), exampleFile, "doesn't have it", "lock again")
-	checkError(t, fetch(t, &Cache{Dir: t.TempDir(), Index: s.URL + "/html"}, locked), exampleFile, "401", "put the login")
+	checkError(t, fetch(t, &Cache{Dir: t.TempDir(), Index: withLogin + "/without"}, locked), exampleFile,
+		"doesn't have it", "lock again")
+	checkError(t, fetch(t, &Cache{Dir: t.TempDir(), Index: s.URL + "/html"}, locked), exampleFile, "401",
+		"put the login")
 	elsewhere := serve(t, map[string][]byte{exampleFile: example})
-	if err := fetch(t, &Cache{Dir: t.TempDir(), Index: withLogin + "/without"}, chosenAt(t, elsewhere.URL)); err != nil {
+	if err := fetch(t, &Cache{Dir: t.TempDir(), Index: withLogin + "/without"},
+		chosenAt(t, elsewhere.URL)); err != nil {
 		t.Errorf("a file of another host: %v", err)
 	}
 }
@@ -344,66 +354,6 @@ func TestLoginInTheClear(t *testing.T) {
 type answering string
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(a))), Request: r}, nil
-}
-
-func TestIndexFrom(t *testing.T) {
-	const there = "https://x.example/simple"
-	for _, tt := range []struct{ name, value, want string }{
-		{"UV_DEFAULT_INDEX", there + "?a=b", there + "?a=b"},
-		{"UV_DEFAULT_INDEX", "company=" + there, there},
-		{"UV_INDEX_URL", there, there},
-		{"PIP_INDEX_URL", there, there},
-		{"PIP_EXTRA_INDEX_URL", there, ""},
-		{"/home/u/.config/uv/uv.toml", "index-url = '" + there + "'", there},
-		{"/etc/uv/uv.toml", "[pip]\nindex-url = '" + there + "'", there},
-		{"/home/u/.config/uv/uv.toml", "[[index]]\nurl = 'https://other'\n[[index]]\nurl = '" + there +
-			"'\ndefault = true",
-			there},
-		{"/home/u/.config/uv/uv.toml", "[[index]]\nurl = 'https://other'", ""},
-		{"/home/u/.config/uv/uv.toml", "index-url = ", ""},
-		{"/home/u/.config/pip/pip.conf", "[global]\ntimeout = 60\nindex-url = " + there + "\n", there},
-		{"/home/u/.pip/pip.conf", "[global]\nindex_url=" + there, there},
-		{"/etc/pip.conf", "[search]\nindex-url = " + there, ""},
-		{"/home/u/elsewhere.conf", "[global]\nindex-url = " + there, there},
-	} {
-		env := map[string]string{"HOME": "/home/u", "PIP_CONFIG_FILE": "/home/u/elsewhere.conf"}
-		files := map[string]string{"/etc/pip.conf": ""}
-		if strings.HasPrefix(tt.name, "/") {
-			files[tt.name] = tt.value
-		} else {
-			env[tt.name] = tt.value
-		}
-		got, ofUV := IndexFrom(func(name string) string { return env[name] }, func(file string) ([]byte, error) {
-			text, has := files[file]
-			if !has {
-				return nil, fs.ErrNotExist
-			}
-			return []byte(text), nil
-		})
-		if uv := got != "" && strings.Contains(strings.ToLower(tt.name), "uv"); got != tt.want || ofUV != uv {
-			t.Errorf("%s=%s: got %s, want %s; of uv: %v", tt.name, tt.value, got, tt.want, ofUV)
-		}
-	}
-}
-
-func TestProxyFrom(t *testing.T) {
-	const conf = "/home/u/.config/pip/pip.conf"
-	for _, tt := range []struct{ variable, file, want string }{
-		{"", "", ""},
-		{"", "[global]\nproxy = http://u:p@p.example:3128\n", "http://u:p@p.example:3128"},
-		{"", "[install]\nproxy = http://p.example:3128\n", ""},
-		{"p.example:3128", "[global]\nproxy = http://other\n", "http://p.example:3128"},
-	} {
-		env := map[string]string{"HOME": "/home/u", "PIP_PROXY": tt.variable}
-		got := ProxyFrom(func(name string) string { return env[name] }, func(file string) ([]byte, error) {
-			if file != conf {
-				return nil, fs.ErrNotExist
-			}
-			return []byte(tt.file), nil
-		})
-		if got != tt.want {
-			t.Errorf("PIP_PROXY=%s and %q: got %q, want %q", tt.variable, tt.file, got, tt.want)
-		}
-	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(a))),
+		Request: r}, nil
 }

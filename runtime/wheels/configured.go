@@ -2,6 +2,9 @@ package wheels
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -19,10 +22,8 @@ func IndexFrom(getenv func(string) string, read func(file string) ([]byte, error
 	if index := cmp.Or(named, getenv("UV_INDEX_URL")); index != "" {
 		return index, true
 	}
-	_, config := configDirs(getenv)
-	for _, file := range []string{getenv("UV_CONFIG_FILE"), filepath.Join(config, "uv", "uv.toml"),
-		"/etc/uv/uv.toml"} {
-		if text, err := read(file); file != "" && err == nil && uvIndex(string(text)) != "" {
+	for _, file := range uvFiles(getenv) {
+		if text, err := read(file); err == nil && uvIndex(string(text)) != "" {
 			return uvIndex(string(text)), true
 		}
 	}
@@ -43,6 +44,48 @@ func ProxyFrom(getenv func(string) string, read func(file string) ([]byte, error
 func configDirs(getenv func(string) string) (home, config string) {
 	home = cmp.Or(getenv("HOME"), getenv("USERPROFILE"))
 	return home, cmp.Or(getenv("XDG_CONFIG_HOME"), getenv("APPDATA"), filepath.Join(home, ".config"))
+}
+
+// uvFiles returns uv's settings files, the one that counts more first.
+func uvFiles(getenv func(string) string) []string {
+	if file := getenv("UV_CONFIG_FILE"); file != "" {
+		return []string{file}
+	}
+	_, config := configDirs(getenv)
+	return []string{filepath.Join(config, "uv", "uv.toml"), "/etc/uv/uv.toml"}
+}
+
+// uvKeys are the settings of uv that say where packages come from, and how that is reached.
+var uvKeys = []string{"index", "index-url", "extra-index-url", "index-strategy", "keyring-provider",
+	"native-tls", "system-certs", "allow-insecure-host", "http-proxy", "https-proxy", "no-proxy"}
+
+// UVSettings returns a uv.toml that has what uv's own files say of indexes and proxies, and nothing
+// else: other settings, such as no-binary, have uv build packages. getenv and read are as of
+// IndexFrom.
+func UVSettings(getenv func(string) string, read func(file string) ([]byte, error)) ([]byte, error) {
+	kept := map[string]any{}
+	for _, file := range uvFiles(getenv) {
+		text, err := read(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		all := map[string]any{}
+		if err == nil {
+			err = toml.Unmarshal(text, &all)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("uv's settings %s can't be read: %w", file, err)
+		}
+		pip, _ := all["pip"].(map[string]any) // nil if there are none
+		for _, settings := range []map[string]any{pip, all} {
+			for _, key := range uvKeys {
+				if value, has := settings[key]; has && kept[key] == nil {
+					kept[key] = value
+				}
+			}
+		}
+	}
+	return toml.Marshal(kept)
 }
 
 // uvIndex returns the index in a uv.toml.

@@ -9,7 +9,8 @@ import (
 
 // oneWheel returns a lock of example with the line that is its wheel, or what is there instead.
 func oneWheel(lines ...string) string {
-	return "lock-version = \"1.0\"\n[[packages]]\nname = \"example\"\nversion = \"1.0\"\n" + strings.Join(lines, "\n")
+	return "lock-version = \"1.0\"\n[[packages]]\nname = \"example\"\nversion = \"1.0\"\n" +
+		strings.Join(lines, "\n")
 }
 
 var zeros = strings.Repeat("0", 64)
@@ -20,7 +21,8 @@ func TestBadLocks(t *testing.T) {
 	good := `url = "https://x.example/` + exampleFile + `"`
 	large := "lock-version = \"1.0\"\n"
 	for _, name := range []string{"a", "b", "c"} {
-		large += fmt.Sprintf("[[packages]]\nname = %q\nwheels = [{ url = 'https://x.example/%s-1.0-py3-none-any.whl', size = 1000000000, %s }]\n",
+		large += fmt.Sprintf("[[packages]]\nname = %q\n"+
+			"wheels = [{ url = 'https://x.example/%s-1.0-py3-none-any.whl', size = 1000000000, %s }]\n",
 			name, name, hashed)
 	}
 	tests := []struct{ name, lock, want string }{
@@ -28,7 +30,8 @@ func TestBadLocks(t *testing.T) {
 		{"no lock", "", `lock-version ""`},
 		{"newer", strings.Replace(oneWheel(), "1.0", "1.1", 1), "only 1.0 is known: make one"},
 		{"no packages", `lock-version = "1.0"`, "0 packages"},
-		{"too many", "lock-version = \"1.0\"\n" + strings.Repeat("[[packages]]\nname = \"x\"\n", maxPackages+1), "2001 packages"},
+		{"too many", "lock-version = \"1.0\"\n" + strings.Repeat("[[packages]]\nname = \"x\"\n", maxPackages+1),
+			"2001 packages"},
 		{"too long", strings.Repeat("#", maxLock+1), "at most"},
 		{"name", strings.Replace(oneWheel(), "example", "../x", 1), "no name of a package"},
 		{"no hashes", wheels(good), "has no sha256 in the lock"},
@@ -39,9 +42,12 @@ func TestBadLocks(t *testing.T) {
 		{"no host", wheels(`url = "https:///x/` + exampleFile + `", ` + hashed), "has no https URL"},
 		{"large together", large, "the wheels have 3000000000 bytes"},
 		{"no wheel", wheels(`url = "https://x.example/example-1.0.tar.gz", ` + hashed), "no file name of a wheel"},
-		{"name of a file elsewhere", wheels(`name = "../` + exampleFile + `", ` + good + `, ` + hashed), "no file name of a wheel"},
-		{"other package", wheels(`url = "https://x.example/other-1.0-py3-none-any.whl", ` + hashed), "another package"},
-		{"other version", wheels(`url = "https://x.example/example-2.0-py3-none-any.whl", ` + hashed), "another version"},
+		{"name of a file elsewhere", wheels(`name = "../` + exampleFile + `", ` + good + `, ` + hashed),
+			"no file name of a wheel"},
+		{"other package", wheels(`url = "https://x.example/other-1.0-py3-none-any.whl", ` + hashed),
+			"another package"},
+		{"other version", wheels(`url = "https://x.example/example-2.0-py3-none-any.whl", ` + hashed),
+			"another version"},
 		{"large", wheels(good + `, size = 2000000000, ` + hashed), "at most 1073741824"},
 		{"negative", wheels(good + `, size = -1, ` + hashed), "at most 1073741824"},
 		{"sdist", oneWheel(`sdist = { url = "https://x.example/x.tar.gz" }`), "no wheel of it"},
@@ -49,13 +55,18 @@ func TestBadLocks(t *testing.T) {
 		{"directory", oneWheel(`directory = { path = "." }`), "no wheel of it"},
 		{"archive", oneWheel(`archive = { path = "x.zip" }`), "no wheel of it"},
 		{"nothing", oneWheel(), "no wheel of it"},
-		{"Python", strings.Replace(wheels(good+","+hashed), "[[", "requires-python = \">=3.14\"\n[[", 1), "the lock requires Python >=3.14, and there is CPython 3.13.1"},
+		{"Python", strings.Replace(wheels(good+","+hashed), "[[", "requires-python = \">=3.14\"\n[[", 1),
+			"the lock requires Python >=3.14, and there is CPython 3.13.1"},
 		{"Python of a package", oneWheel(`requires-python = "<3.13"`), "it requires Python <3.13"},
-		{"environments", strings.Replace(wheels(good+","+hashed), "[[", "environments = [\"sys_platform == 'win32'\", \"os_name == 'nt'\"]\n[[", 1), "was not made for"},
+		{"environments", strings.Replace(wheels(good+","+hashed), "[[", "environments = [\"sys_platform == "+
+			"'win32'\", \"os_name == 'nt'\"]\n[[", 1), "was not made for"},
 		{"marker", oneWheel(`marker = "python_version >"`), "the marker"},
-		{"groups", oneWheel(`marker = "'dev' in dependency_groups"`), `what "dependency_groups" stands for isn't known`},
-		{"no fit", wheels(`url = "https://x.example/example-1.0-cp312-cp312-win_amd64.whl", ` + hashed), "none of its 1 wheels"},
-		{"twice", wheels(good+","+hashed) + "\n" + strings.TrimPrefix(wheels(good+","+hashed), "lock-version = \"1.0\"\n"), "two versions of example"},
+		{"groups", oneWheel(`marker = "'dev' in dependency_groups"`),
+			`what "dependency_groups" stands for isn't known`},
+		{"no fit", wheels(`url = "https://x.example/example-1.0-cp312-cp312-win_amd64.whl", ` + hashed),
+			"none of its 1 wheels"},
+		{"twice", wheels(good+","+hashed) + "\n" + strings.TrimPrefix(wheels(good+","+hashed),
+			"lock-version = \"1.0\"\n"), "two versions of example"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,21 +91,29 @@ func TestChoose(t *testing.T) {
 		ip   Interpreter
 		tags string // of the wheels on offer; the first one fits best, and those after a bar don't fit
 	}{
-		{name: "newest glibc first", ip: python, tags: "cp313-cp313-manylinux_2_28_x86_64 cp313-cp313-manylinux2014_x86_64 cp313-cp313-manylinux1_x86_64"},
-		{name: "several tags", ip: python, tags: "cp313-cp313-manylinux_2_28_x86_64.manylinux_2_17_x86_64 cp313-cp313-manylinux_2_17_x86_64"},
+		{name: "newest glibc first", ip: python, tags: "cp313-cp313-manylinux_2_28_x86_64 " +
+			"cp313-cp313-manylinux2014_x86_64 cp313-cp313-manylinux1_x86_64"},
+		{name: "several tags", ip: python, tags: "cp313-cp313-manylinux_2_28_x86_64.manylinux_2_17_x86_64 " +
+			"cp313-cp313-manylinux_2_17_x86_64"},
 		{name: "old glibc", ip: old, tags: "cp313-cp313-manylinux2014_x86_64 | cp313-cp313-manylinux_2_18_x86_64"},
-		{name: "abi3", ip: python, tags: "cp39-abi3-manylinux2014_x86_64 py3-none-any | cp314-abi3-manylinux2014_x86_64 cp39-cp39-manylinux2014_x86_64"},
-		{name: "own ABI", ip: python, tags: "cp313-cp313-manylinux2014_x86_64 cp313-abi3-manylinux2014_x86_64 | cp313-cp313t-manylinux2014_x86_64"},
-		{name: "pure", ip: python, tags: "py2.py3-none-any | py2-none-any py314-none-any cp313-cp313-win_amd64 cp313-cp313-macosx_11_0_arm64"},
-		{name: "aarch64", ip: arm, tags: "cp313-cp313-manylinux_2_17_aarch64 | cp313-cp313-manylinux_2_17_x86_64 cp313-cp313-manylinux1_aarch64"},
-		{name: "musl", ip: musl, tags: "cp313-cp313-musllinux_1_2_x86_64 cp313-cp313-musllinux_1_1_x86_64 | cp313-cp313-musllinux_1_3_x86_64 cp313-cp313-manylinux2014_x86_64"},
+		{name: "abi3", ip: python, tags: "cp39-abi3-manylinux2014_x86_64 py3-none-any | " +
+			"cp314-abi3-manylinux2014_x86_64 cp39-cp39-manylinux2014_x86_64"},
+		{name: "own ABI", ip: python, tags: "cp313-cp313-manylinux2014_x86_64 cp313-abi3-manylinux2014_x86_64 | " +
+			"cp313-cp313t-manylinux2014_x86_64"},
+		{name: "pure", ip: python, tags: "py2.py3-none-any | py2-none-any py314-none-any cp313-cp313-win_amd64 " +
+			"cp313-cp313-macosx_11_0_arm64"},
+		{name: "aarch64", ip: arm, tags: "cp313-cp313-manylinux_2_17_aarch64 | cp313-cp313-manylinux_2_17_x86_64 " +
+			"cp313-cp313-manylinux1_aarch64"},
+		{name: "musl", ip: musl, tags: "cp313-cp313-musllinux_1_2_x86_64 cp313-cp313-musllinux_1_1_x86_64 | " +
+			"cp313-cp313-musllinux_1_3_x86_64 cp313-cp313-manylinux2014_x86_64"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			fit, unfit, _ := strings.Cut(tt.tags, "|")
 			fits, lines := strings.Fields(fit), ""
 			for _, tag := range append(strings.Fields(unfit), fits...) {
-				lines += fmt.Sprintf("{ url = 'https://x.example/example-1.0-%s.whl?x#y', hashes = { sha256 = '%s' } },", tag, zeros)
+				lines += fmt.Sprintf("{ url = 'https://x.example/example-1.0-%s.whl?x#y', hashes = { sha256 = '%s' } },",
+					tag, zeros)
 			}
 			for i, want := range fits {
 				l, err := Parse([]byte(oneWheel("wheels = [" + lines + "]")))
@@ -126,7 +145,8 @@ func TestBuilds(t *testing.T) {
 	for _, tt := range []struct{ a, b string }{{"", "1-"}, {"9-", "10-"}, {"1-", "1a-"}, {"01-", "2-"}} {
 		var lines string
 		for _, build := range []string{tt.b, tt.a} {
-			lines += fmt.Sprintf("{ url = 'https://x.example/example-1.0-%spy3-none-any.whl', hashes = { sha256 = '%s' } },", build, zeros)
+			lines += fmt.Sprintf("{ url = 'https://x.example/example-1.0-%spy3-none-any.whl', hashes = { sha256 = "+
+				"'%s' } },", build, zeros)
 		}
 		l, err := Parse([]byte(oneWheel("wheels = [" + lines + "]")))
 		if err != nil {
@@ -204,8 +224,10 @@ func TestMarkers(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %v", tt.marker, got, err, tt.want)
 		}
 	}
-	for _, bad := range []string{"python_version", "python_version = '3'", "(os_name == 'posix'", "os_name == 'posix')", "os_name not 'x'",
-		"os_name == posix", "platform_release > '1'", "os_name == 'a' 'b'", "and", "'a' ~= 'b'", strings.Repeat("os_name == 'posix' or ", 200) + "os_name == 'posix'"} {
+	for _, bad := range []string{"python_version", "python_version = '3'", "(os_name == 'posix'",
+		"os_name == 'posix')", "os_name not 'x'",
+		"os_name == posix", "platform_release > '1'", "os_name == 'a' 'b'", "and", "'a' ~= 'b'",
+		strings.Repeat("os_name == 'posix' or ", 200) + "os_name == 'posix'"} {
 		if _, err := holds(bad, python); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}

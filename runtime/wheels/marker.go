@@ -57,7 +57,7 @@ func holds(text string, ip Interpreter) (bool, error) {
 	return is, nil
 }
 
-// next takes the next token off and returns it, or "" if there is none.
+// next takes the next token off and returns it, or "" if there isn't one.
 func (m *marker) next() (token string) {
 	if len(m.tokens) > 0 {
 		token, m.tokens = m.tokens[0], m.tokens[1:]

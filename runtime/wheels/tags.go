@@ -103,7 +103,7 @@ func (ip Interpreter) platforms() (all []string, err error) {
 
 // compareBuilds orders build tags by their number, then by what follows it.
 func compareBuilds(a, b string) int {
-	var m, n uint64 // zero where there is none, or one beyond reason
+	var m, n uint64 // zero where there isn't one, or one beyond reason
 	_, _ = fmt.Sscanf(a, "%d", &m)
 	_, _ = fmt.Sscanf(b, "%d", &n)
 	return cmp.Or(cmp.Compare(m, n), strings.Compare(a, b))

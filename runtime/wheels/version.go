@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// version is a version of PEP 440. Its zero value is none.
+// version is a version of PEP 440. Its zero value is no version.
 type version struct {
 	text       string
 	epoch      int64

@@ -77,7 +77,8 @@ func lockOf(base string, wheels map[string][]byte) string {
 	text := "lock-version = \"1.0\"\n"
 	for file, content := range wheels {
 		name, _, _ := strings.Cut(file, "-")
-		text += fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\nwheels = [{ url = %q, size = %d, hashes = { sha256 = %q } }]\n",
+		text += fmt.Sprintf("[[packages]]\nname = %q\nversion = \"1.0\"\n"+
+			"wheels = [{ url = %q, size = %d, hashes = { sha256 = %q } }]\n",
 			name, base+"/"+file, len(content), hash(content))
 	}
 	return text
@@ -102,7 +103,8 @@ func serve(t *testing.T, files map[string][]byte) *httptest.Server {
 type unpacked map[string]string
 
 // build goes the whole way from a lock to a tar.
-func build(t *testing.T, lock string, ip Interpreter, cache *Cache) (unpacked, []Distribution, []byte, error) {
+func build(t *testing.T, lock string, ip Interpreter,
+	cache *Cache) (unpacked, []Distribution, []byte, error) {
 	t.Helper()
 	l, err := Parse([]byte(lock))
 	if err != nil {
@@ -147,7 +149,8 @@ func readTar(t *testing.T, text []byte) unpacked {
 			t.Fatal(err)
 		}
 		name := strings.TrimSuffix(h.Name, "/")
-		if _, twice := got[name]; twice || !fs.ValidPath(name) || name != Root && !strings.HasPrefix(name, Root+"/") {
+		if _, twice := got[name]; twice || !fs.ValidPath(name) || name != Root &&
+			!strings.HasPrefix(name, Root+"/") {
 			t.Errorf("the tar has %q", h.Name)
 		}
 		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir || h.Uid != 0 || h.Gid != 0 ||
@@ -186,7 +189,8 @@ func TestWriteTar(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := unpacked{"": "755 ", "/example": "755 ", "/example/__init__.py": "644 x = 1",
-		"/example/run": "755 #!", "/pure.py": "644 p", "/plat.abi3.so": "644 so", "/shared/other.py": "644 " + strings.Repeat("y", 3000),
+		"/example/run": "755 #!", "/pure.py": "644 p", "/plat.abi3.so": "644 so", "/shared/other.py": "644 " +
+			strings.Repeat("y", 3000),
 		"/example.libs/lib.so": "644 ", "/other-1.0.dist-info/WHEEL": "644 Wheel-Version: 1.0\nTag: py3-none-any\n"}
 	for name, want := range want {
 		if got[Root+name] != want {
@@ -199,7 +203,8 @@ func TestWriteTar(t *testing.T) {
 			t.Errorf("the tar has %s", name)
 		}
 	}
-	if is := fmt.Sprint(offered); is != "[{example 1.0 [example plat pure shared] []} {other 1.0 [Other shared] []}]" {
+	if is := fmt.Sprint(offered); is != "[{example 1.0 [example plat pure shared] []} {other 1.0 [Other "+
+		"shared] []}]" {
 		t.Errorf("offered are %s", is)
 	}
 	_, _, second, err := build(t, lockOf(s.URL, good), python, &Cache{Dir: t.TempDir()})
@@ -230,20 +235,28 @@ func TestBadWheels(t *testing.T) {
 				return strings.Replace(l, fmt.Sprintf("size = %d", len(wheel(code))), "size = 7", 1)
 			}},
 		{name: "dots", content: wheel(member{name: "example/../../x.py"}), want: "below the wheel's root"},
-		{name: "dots in data", content: wheel(member{name: "example-1.0.data/purelib/../../x.py"}), want: "below the wheel's root"},
+		{name: "dots in data", content: wheel(member{name: "example-1.0.data/purelib/../../x.py"}),
+			want: "below the wheel's root"},
 		{name: "absolute", content: wheel(member{name: "/etc/passwd"}), want: "below the wheel's root"},
-		{name: "absolute in data", content: wheel(member{name: "example-1.0.data/purelib//etc/passwd"}), want: "below the wheel's root"},
+		{name: "absolute in data", content: wheel(member{name: "example-1.0.data/purelib//etc/passwd"}),
+			want: "below the wheel's root"},
 		{name: "drive", content: wheel(member{name: "C:x.py"}), want: "below the wheel's root"},
 		{name: "backslash", content: wheel(member{name: `example\..\..\x.py`}), want: "below the wheel's root"},
-		{name: "escape sequence", content: wheel(member{name: "example/\x1b[2J.py"}), want: "below the wheel's root"},
-		{name: "symlink", content: wheel(member{name: "example/x", content: "/etc/passwd", mode: fs.ModeSymlink | 0o777}), want: "no regular file"},
-		{name: "device", content: wheel(member{name: "example/x", mode: fs.ModeDevice | 0o666}), want: "no regular file"},
+		{name: "escape sequence", content: wheel(member{name: "example/\x1b[2J.py"}),
+			want: "below the wheel's root"},
+		{name: "symlink", content: wheel(member{name: "example/x", content: "/etc/passwd",
+			mode: fs.ModeSymlink | 0o777}), want: "no regular file"},
+		{name: "device", content: wheel(member{name: "example/x", mode: fs.ModeDevice | 0o666}),
+			want: "no regular file"},
 		{name: "duplicate", content: wheel(code, code), want: "twice"},
 		{name: "duplicate by case", content: wheel(code, member{name: "Example/__init__.py"}), want: "twice"},
-		{name: "duplicate by data", content: wheel(code, member{name: "example-1.0.data/purelib/example/__init__.py", content: "x = 1"}),
-			want: "both have"},
-		{name: "file and directory", content: wheel(member{name: "example"}, code), want: "a directory of that name"},
-		{name: "bomb", content: wheel(member{name: "example/zeros", content: strings.Repeat("\x00", someSize+1)}), want: "zip bomb"},
+		{name: "duplicate by data",
+			content: wheel(code, member{name: "example-1.0.data/purelib/example/__init__.py", content: "x = 1"}),
+			want:    "both have"},
+		{name: "file and directory", content: wheel(member{name: "example"}, code),
+			want: "a directory of that name"},
+		{name: "bomb", content: wheel(member{name: "example/zeros", content: strings.Repeat("\x00", someSize+1)}),
+			want: "zip bomb"},
 		{name: "too large", content: lying(wheel(code), maxUnpacked+1), want: "bytes unpacked"},
 		{name: "size in the archive", content: lying(wheel(code), 3), want: "not a valid zip file"},
 		{name: "too many files", content: wheel(many...), want: "at most 20000"},
@@ -253,26 +266,37 @@ func TestBadWheels(t *testing.T) {
 			}},
 		{name: "wrong tag", content: wheel(code, member{name: "example-1.0.dist-info/WHEEL",
 			content: "Wheel-Version: 1.0\nTag: cp313-cp313-win_amd64\n"}), want: "doesn't fit this interpreter"},
-		{name: "no tag", content: wheel(code, member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 1.0\n"}),
+		{name: "no tag", content: wheel(code,
+			member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 1.0\n"}),
 			want: "doesn't fit this interpreter"},
-		{name: "endless tags", content: wheel(code, member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 1.0\nTag: " +
-			strings.Repeat("x.", 9999) + "-" + strings.Repeat("y.", 9999) + "-" + strings.Repeat("z.", 9999)}), want: "doesn't fit this interpreter"},
-		{name: "new format", content: wheel(code, member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 2.0\n"}), want: `format "2.0"`},
+		{name: "endless tags", content: wheel(code,
+			member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 1.0\nTag: " +
+				strings.Repeat("x.", 9999) + "-" + strings.Repeat("y.", 9999) + "-" + strings.Repeat("z.", 9999)}),
+			want: "doesn't fit this interpreter"},
+		{name: "new format", content: wheel(code,
+			member{name: "example-1.0.dist-info/WHEEL", content: "Wheel-Version: 2.0\n"}), want: `format "2.0"`},
 		{name: "other package", content: wheelOf("other", "py3-none-any", code), want: "the lock says example 1.0"},
-		{name: "two packages", content: wheel(code, member{name: "other-1.0.dist-info/METADATA"}), want: "two .dist-info"},
+		{name: "two packages", content: wheel(code, member{name: "other-1.0.dist-info/METADATA"}),
+			want: "two .dist-info"},
 		{name: "not in RECORD", content: wheel(code, member{name: "example-1.0.dist-info/RECORD",
 			content: "example-1.0.dist-info/WHEEL,sha256=x,1\n"}), want: "no sha256 of \"example/__init__.py\""},
 		{name: "other than RECORD", content: wheel(code, member{name: "example-1.0.dist-info/RECORD",
-			content: "example-1.0.dist-info/WHEEL,sha256=x,1\nexample/__init__.py,sha256=AAAA,5\n"}), want: "RECORD says"},
+			content: "example-1.0.dist-info/WHEEL,sha256=x,1\nexample/__init__.py,sha256=AAAA,5\n"}),
+			want: "RECORD says"},
 		{name: "large list of files", content: commented(), want: "its list of files has more than"},
 		{name: "no zip", content: []byte("PK"), want: "no zip file"},
 		{name: "pth", content: wheel(code, member{name: "bad.pth", content: "import sys; print(sys)"})},
-		{name: "pth in data", content: wheel(code, member{name: "example-1.0.data/purelib/bad.PTH", content: "import sys; print(sys)"})},
+		{name: "pth in data", content: wheel(code, member{name: "example-1.0.data/purelib/bad.PTH",
+			content: "import sys; print(sys)"})},
 		{name: "sitecustomize", content: wheel(code, member{name: "sitecustomize.py"}), want: "at every start"},
-		{name: "sitecustomize by case", content: wheel(code, member{name: "SiteCustomize.py"}), want: "at every start"},
-		{name: "usercustomize package", content: wheel(code, member{name: "usercustomize/__init__.py"}), want: "at every start"},
-		{name: "sitecustomize in data", content: wheel(code, member{name: "example-1.0.data/platlib/sitecustomize.abi3.so"}), want: "at every start"},
-		{name: "script", content: wheel(code, member{name: "example-1.0.data/scripts/bad", content: "#!python", mode: 0o755})},
+		{name: "sitecustomize by case", content: wheel(code, member{name: "SiteCustomize.py"}),
+			want: "at every start"},
+		{name: "usercustomize package", content: wheel(code, member{name: "usercustomize/__init__.py"}),
+			want: "at every start"},
+		{name: "sitecustomize in data", content: wheel(code,
+			member{name: "example-1.0.data/platlib/sitecustomize.abi3.so"}), want: "at every start"},
+		{name: "script", content: wheel(code, member{name: "example-1.0.data/scripts/bad", content: "#!python",
+			mode: 0o755})},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -283,7 +307,8 @@ func TestBadWheels(t *testing.T) {
 			}
 			got, _, _, err := build(t, lock, python, &Cache{Dir: t.TempDir()})
 			switch {
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "example")):
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), "example")):
 				t.Errorf("got %v, want one with %q that names the package", err, tt.want)
 			case tt.want == "" && err != nil:
 				t.Error(err)
@@ -312,7 +337,8 @@ func commented() []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for i := range maxDirectory/60_000 + 1 {
-		if _, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i), Comment: strings.Repeat("x", 60_000)}); err != nil {
+		if _, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i),
+			Comment: strings.Repeat("x", 60_000)}); err != nil {
 			panic(err)
 		}
 	}
@@ -324,11 +350,13 @@ func commented() []byte {
 
 // TestCollisions has wheels that are sound by themselves.
 func TestCollisions(t *testing.T) {
-	for _, second := range []member{{name: "example/x.py", content: "2"}, {name: "example/X.py", content: "1"}, {name: "example"}} {
+	for _, second := range []member{{name: "example/x.py", content: "2"}, {name: "example/X.py", content: "1"},
+		{name: "example"}} {
 		files := map[string][]byte{exampleFile: wheel(member{name: "example/x.py", content: "1"}),
 			"other-1.0-py3-none-any.whl": wheelOf("other", "py3-none-any", second)}
 		_, _, _, err := build(t, lockOf(serve(t, files).URL, files), python, &Cache{Dir: t.TempDir()})
-		if err == nil || !strings.Contains(err.Error(), exampleFile) || !strings.Contains(err.Error(), "other-1.0") {
+		if err == nil || !strings.Contains(err.Error(), exampleFile) ||
+			!strings.Contains(err.Error(), "other-1.0") {
 			t.Errorf("%s: got %v, want one that names both wheels", second.name, err)
 		}
 	}
@@ -339,7 +367,8 @@ func TestBoundsOfAll(t *testing.T) {
 	large := func(name string) entry {
 		return entry{path: name, zip: &zip.File{FileHeader: zip.FileHeader{UncompressedSize64: maxUnpacked/2 + 1}}}
 	}
-	for want, entries := range map[string][]entry{"20001 files": make([]entry, maxFiles+1), "bytes unpacked": {large("a"), large("b")}} {
+	for want, entries := range map[string][]entry{"20001 files": make([]entry, maxFiles+1),
+		"bytes unpacked": {large("a"), large("b")}} {
 		if _, err := merge(entries); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want one with %q", err, want)
 		}
@@ -348,8 +377,8 @@ func TestBoundsOfAll(t *testing.T) {
 
 // memory is a File that is on no disk.
 func memory(content []byte) *File {
-	return &File{Chosen: Chosen{Name: "example", Version: "1.0", Wheel: Wheel{File: exampleFile}}, size: int64(len(content)),
-		content: struct {
+	return &File{Chosen: Chosen{Name: "example", Version: "1.0", Wheel: Wheel{File: exampleFile}},
+		size: int64(len(content)), content: struct {
 			*bytes.Reader
 			io.Closer
 		}{bytes.NewReader(content), io.NopCloser(nil)}}
@@ -366,7 +395,8 @@ func FuzzWheel(f *testing.F) {
 			return
 		}
 		for name := range readTar(t, out.Bytes()) {
-			if strings.HasSuffix(name, ".pth") && path.Dir(name) == Root || strings.Contains(name, "/sitecustomize") && path.Dir(name) == Root {
+			if strings.HasSuffix(name, ".pth") && path.Dir(name) == Root || strings.Contains(name, "/sitecustomize") &&
+				path.Dir(name) == Root {
 				t.Errorf("the tar has %s", name)
 			}
 		}

@@ -216,7 +216,7 @@ func shortOf(ctx context.Context, want int64) int64 {
 	}
 }
 
-// field returns a number in a file of lines such as "Name:  123 kB"; 0 where there is none.
+// field returns a number in a file of lines such as "Name:  123 kB"; 0 where there isn't one.
 func field(path, name string) int64 {
 	b, err := os.ReadFile(path)
 	if err != nil {

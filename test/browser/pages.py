@@ -28,8 +28,8 @@ INITIALIZE = {
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "page", "version": "1"}},
 }
 # What a page does: it calls the bridge in each way that a page can, until the port is the bridge's,
-# and reports what it saw. A form's type of body needs no preflight.
-PAGE = """<!doctype html><script>
+# and reports what it saw. A form's type of body needs no preflight, and its text can be made to be JSON.
+PAGE = """<!doctype html><body><script>
 const body = JSON.stringify(INITIALIZE), json = "application/json", accept = json + ", text/event-stream";
 async function seen(type, mode) {
   try {
@@ -37,10 +37,28 @@ async function seen(type, mode) {
     return answer.type === "opaque" ? "opaque" : answer.status + " " + (await answer.text()).slice(0, 150);
   } catch (error) { return "blocked"; }
 }
+async function read() {
+  try {
+    const answer = await fetch(TARGET, {mode: "no-cors", headers: {Accept: "text/event-stream"}});
+    return answer.type === "opaque" ? "opaque" : answer.status + " " + (await answer.text()).slice(0, 150);
+  } catch (error) { return "blocked"; }
+}
+async function form() {
+  const frame = document.body.appendChild(Object.assign(document.createElement("iframe"), {name: "answer"}));
+  const fields = {method: "POST", action: TARGET, enctype: "text/plain", target: "answer"};
+  const sent = document.body.appendChild(Object.assign(document.createElement("form"), fields));
+  const field = {name: body.slice(0, -1) + ',"x":"', value: '"}'};
+  sent.appendChild(Object.assign(document.createElement("input"), field));
+  const loaded = new Promise((done) => { frame.onload = done; });
+  sent.submit();
+  await loaded;
+  try { return frame.contentDocument.body.textContent.slice(0, 150); } catch (error) { return "opaque"; }
+}
 async function main() {
   let ready = false;
   while (!ready) ready = (await (await fetch(REPORT + "/ready")).text()) === "yes";
-  const report = {json: await seen(json, "cors"), plain: await seen("text/plain", "no-cors")};
+  const report = {json: await seen(json, "cors"), plain: await seen("text/plain", "no-cors"),
+    get: await read(), form: await form()};
   await fetch(REPORT + "/report", {method: "POST", body: JSON.stringify(report)});
 }
 main();
@@ -107,10 +125,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Bridge:
-    """A bridge that serves over HTTP; sessions has a line for each that was begun."""
+    """A bridge that serves over HTTP. Once it has ended, its log's lines of sessions that were begun, and of requests
+    that were refused for their Host or Origin, are in sessions and refused."""
 
     def __init__(self, address, *flags):
-        self.sessions = []
+        self.sessions, self.refused, self.reader = [], [], None
         self.process = subprocess.Popen(
             [BRIDGE, "serve", "--http", address, *flags],
             stdin=subprocess.DEVNULL,
@@ -125,12 +144,15 @@ class Bridge:
         else:
             self.__exit__()
             sys.exit("FAIL: the bridge doesn't listen")
-        threading.Thread(target=self.read, daemon=True).start()
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
 
     def read(self):
         for line in self.process.stderr:
-            if "session" in line:
+            if "a session has begun" in line:
                 self.sessions.append(line)
+            if "a request was refused" in line and "status=403" in line:
+                self.refused.append(line)
 
     def __enter__(self):
         return self
@@ -138,6 +160,8 @@ class Bridge:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
+        if self.reader:
+            self.reader.join()
 
 
 def browse(url, report, ready=None):
@@ -179,14 +203,14 @@ def check(what, good, saw):
 
 
 def across(*flags):
-    """Has a page of another site call a bridge, and returns what it saw and whether it began a session."""
+    """Has a page of another site call a bridge, and returns what it saw and the bridge, which has ended."""
     site = Pages()
     origin = f"http://app.example:{site.port}"
     with Bridge("127.0.0.1:0", *(flag.replace("ORIGIN", origin) for flag in flags)) as bridge:
         site.show(bridge.url, origin)
         saw = browse(origin, site)
     site.close()
-    return saw, bridge.sessions
+    return saw, bridge
 
 
 def rebound():
@@ -202,14 +226,18 @@ def rebound():
 
         saw = browse(f"http://rebound.example:{site.port}", report, ready)
     report.close()
-    return saw, bridges[0].sessions
+    return saw, bridges[0]
 
 
-saw, sessions = across("--allow-origin", "ORIGIN")
-check("a site that is allowed", saw["json"].startswith("200 ") and '"result"' in saw["json"] and sessions, saw)
-saw, sessions = across()
-check("a page of another site", saw == {"json": "blocked", "plain": "opaque"} and not sessions, saw)
-saw, sessions = rebound()
-refused = saw["json"].startswith("403 ") and saw["plain"].startswith("403 ")
-check("a page under a name that was rebound", refused and not sessions, saw)
+saw, bridge = across("--allow-origin", "ORIGIN")
+answered = saw["json"].startswith("200 ") and '"result"' in saw["json"]
+check("a site that is allowed", answered and len(bridge.sessions) == 1 and not bridge.refused, saw)
+saw, bridge = across()
+unread = {"json": "blocked", "plain": "opaque", "get": "opaque", "form": "opaque"}
+# The question before json, plain and form are refused for their Origin; a GET has none, and names no session.
+refused = len(bridge.refused) == 3 and all("not served" in line for line in bridge.refused)
+check("a page of another site", saw == unread and refused and not bridge.sessions, saw)
+saw, bridge = rebound()
+refused = all(saw[way].startswith("403 ") for way in ("json", "plain", "get")) and "isn't served" in saw["form"]
+check("a page under a name that was rebound", refused and not bridge.sessions, saw)
 sys.exit(failed)

@@ -18,7 +18,7 @@ def prepare(s: drive.Setting) -> list[str]:
 
 def search(trial: drive.Trial, prepare: drive.Prepare, directory: pathlib.Path) -> None:
     """search looks at what the tool search shows, whose tokens TestCookbook and TestContextCost count."""
-    words = (drive.ROOT / "test/hosts/tool-search.txt").read_text()
+    words = (drive.ROOT / "discovery/hosts/tool-search.txt").read_text()
     imitation = model.Model([])
     s = drive.setting(directory, imitation.url, adopts=True)
     command = prepare(s)
@@ -39,4 +39,4 @@ def search(trial: drive.Trial, prepare: drive.Prepare, directory: pathlib.Path) 
 
 
 if __name__ == "__main__":
-    drive.main("Claude Code", prepare, search=search)
+    drive.main("Claude Code", prepare, search=search, by_host=drive.by_host)

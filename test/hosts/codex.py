@@ -29,4 +29,4 @@ wire_api = "responses"
 
 
 if __name__ == "__main__":
-    drive.main("Codex", prepare)
+    drive.main("Codex", prepare, by_host=drive.by_host)

@@ -39,6 +39,7 @@ class Setting:
     env: dict[str, str] = field(default_factory=dict)  # for the host; the script adds to it
     servers: dict[str, Any] = field(default_factory=dict)  # for the host's own file
     together: threading.Barrier | None = None  # of the hosts that share the home
+    by_host: bool = False  # the host's own command writes the entry first
 
     def program(self, name: str) -> str:
         return str(ROOT / ".cache/hosts/node_modules/.bin" / name)
@@ -54,16 +55,27 @@ class Setting:
             self.there_and_back(host)
 
     def there_and_back(self, host: str) -> None:
-        (self.home / "policy.toml").write_text('default = "allow"\n')
+        if not self.together:  # which has the first policy that install writes
+            (self.home / "policy.toml").write_text('default = "allow"\n')
         before = self.files()
-        for more in ([], ["--undo"], []):
-            self.run("install", host, "--yes", *more)
-            if more and self.files() != before:
-                raise AssertionError(f"{host}: undo leaves other files than there were")
+        shown = self.run("install", host, "--yes", *(["--host-command"] if self.by_host else []))
+        if self.by_host and "The entry is written by:" not in shown:
+            raise AssertionError(f"{host}: its own command isn't run: {shown}")
+        if "this is mcp-bridge itself" not in self.run("servers"):
+            raise AssertionError(f"{host}: the entry isn't found")
+        self.run("install", host, "--yes", "--undo")
+        after = self.files()
+        if self.by_host:  # whose command keeps files of its own
+            after = {path: text for path, text in after.items() if path in before}
+        if after != before:
+            raise AssertionError(f"{host}: undo leaves other files than there were")
+        self.run("install", host, "--yes")
 
     def run(self, *arguments: str) -> str:
         """run runs mcp-bridge as the host's user does, and returns what it shows."""
-        env = {"HOME": str(self.home), "PATH": self.env["PATH"], "MCP_BRIDGE_POLICY": str(self.home / "policy.toml")}
+        env = {"HOME": str(self.home), "PATH": self.env["PATH"]}
+        if (policy := self.home / "policy.toml").exists():
+            env["MCP_BRIDGE_POLICY"] = str(policy)
         done = subprocess.run(
             [self.bridge, *arguments], cwd=self.home.parent, env=env, check=True, capture_output=True, text=True
         )
@@ -182,6 +194,19 @@ def started(s: Setting, command: list[str], directory: pathlib.Path) -> subproce
     )
 
 
+def by_host(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
+    """by_host has the host's own command write the entry, and mcp-bridge take it out again."""
+    s = setting(directory, "http://127.0.0.1:1")
+    s.by_host = True
+    s.env["PATH"] += os.pathsep + os.path.dirname(s.program("claude"))
+    try:
+        prepare(s)
+    except (AssertionError, subprocess.CalledProcessError) as e:
+        trial.check("its own command writes the entry, and --undo takes it out", False, f"{e} {getattr(e, 'stderr', '')}")
+        return
+    trial.check("its own command writes the entry, and --undo takes it out", True)
+
+
 def talk(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
     imitation = model.Model([{"code": code} for _, code, _ in CONVERSATION])
     host = start(prepare, directory, imitation)
@@ -252,6 +277,23 @@ class Host:
         return found
 
 
+SEARCH = "its tool search is on by default, and with ENABLE_TOOL_SEARCH=false it is about"
+
+
+def figures(shown: str, host: str, searching: bool = False) -> list[int] | None:
+    """figures are the tokens before and after that adopt names for a host, with its tool search if it is on."""
+    line = next((line for line in shown.splitlines() if line.startswith(f"{host} loads definitions of about")), "")
+    first, _, whole = line.partition(SEARCH)
+    found = re.search(r"about ([\d,]+)(?: tokens)? before, ([\d,]+) after", first if searching or not whole else "about" + whole)
+    return [int(n.replace(",", "")) for n in found.groups()] if found else None
+
+
+def record(name: str, said: list[int], before: list[str], after: list[str]) -> None:
+    """record keeps what adopt said of a host and the texts that the host sent, which TestHostTokens compares."""
+    if directory := os.environ.get("MCP_BRIDGE_TEST_TOKENS"):
+        (pathlib.Path(directory) / f"{name}.json").write_text(json.dumps({"said": said, "before": before, "after": after}))
+
+
 def adopt(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
     """adopt moves the host's own server behind the bridge, and gives it back."""
     imitation = model.Model([])
@@ -266,13 +308,11 @@ def adopt(trial: Trial, prepare: Prepare, directory: pathlib.Path) -> None:
     trial.check("after adopt it has our three tools alone", ours_alone(after), list(after))
     results = json.dumps(imitation.results())
     trial.check("the moved server is called through us", str(directory / "files") in results, results)
-    said = re.search(r"loads definitions of about ([\d,]+) tokens before, ([\d,]+) after[;\n]", shown)
+    said = figures(shown, trial.host)
     trial.check("adopt says what it saves", said is not None, shown)
-    if said and loads(before) and (counts := os.environ.get("MCP_BRIDGE_TEST_TOKENS")):
+    if said and loads(before):
         instructions = [imitation.text("Servers, in quotes what they say"), imitation.text(INSTRUCTIONS)]
-        tokens = [int(n.replace(",", "")) for n in said.groups()]
-        record = {"said": tokens, "before": [*before.values(), *instructions], "after": [*after.values(), *instructions]}
-        (pathlib.Path(counts) / f"{trial.host}.json").write_text(json.dumps(record))
+        record(trial.host, said, [*before.values(), *instructions], [*after.values(), *instructions])
     s.run("adopt", "--undo", "--yes")
     again = host.offered(lambda found: found == before)
     trial.check("after --undo it loads what it did", again == before, set(again) ^ set(before))

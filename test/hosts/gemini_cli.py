@@ -27,4 +27,4 @@ def prepare(s: drive.Setting) -> list[str]:
 
 
 if __name__ == "__main__":
-    drive.main("Gemini CLI", prepare)
+    drive.main("Gemini CLI", prepare, by_host=drive.by_host)

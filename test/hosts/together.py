@@ -50,6 +50,18 @@ def listed(host: drive.Host, found: dict[str, str]) -> dict[str, str]:
     return {**dict.fromkeys(named, ""), **found}
 
 
+WORDS = (drive.ROOT / "discovery/hosts/tool-search.txt").read_text()
+
+
+def sent(host: drive.Host, found: dict[str, str]) -> list[str]:
+    """sent is what a host's model got of servers: definitions, instructions, and the names that its tool search announces."""
+    texts = [v for o in model.walk(host.imitation.seen[-1:]) for v in o.values() if isinstance(v, str)]
+    announced = next((t.partition(WORDS)[2] for t in texts if WORDS in t), "")
+    names = [n for n in announced.splitlines() if re.match(r"mcp__(files|mcp-bridge)__", n)]
+    instructions = [host.imitation.text("Servers, in quotes what they say"), host.imitation.text(drive.INSTRUCTIONS)]
+    return [*found.values(), *instructions, *([WORDS, "\n".join(names)] if names else [])]
+
+
 def main() -> None:
     trial = drive.Trial("together")
     with tempfile.TemporaryDirectory() as name:
@@ -60,10 +72,10 @@ def main() -> None:
             trial.host = f"{name}, of four"
             trial.check(what, ok, seen)
 
-        before = {}
+        before, texts = {}, {}
         for name, host in hosts.items():
             found = host.offered(lambda found: drive.loads(listed(host, found)))
-            before[name] = listed(host, found)
+            before[name], texts[name] = listed(host, found), sent(host, found)
             check(name, "after install --all it has the server and us", drive.loads(before[name]), list(before[name]))
             if name == "Claude Code":
                 loaded = list(found)
@@ -72,13 +84,23 @@ def main() -> None:
         shared.run("tools")
         shown = shared.run("adopt", "--yes")
         for name, host in hosts.items():
-            check(name, "adopt says what it saves", f"{name} loads definitions of about" in shown, shown)
-            found = host.offered(lambda found: drive.ours_alone(listed(host, found)), drive.CALL)
+            said = drive.figures(shown, name, searching=True)
+            check(name, "adopt says what it saves", said is not None, shown)
+            mark = directory / "files" / name.replace(" ", "-")
+            write = {"code": f"await mcp_files.write_file(path={str(mark)!r}, content='x')"}
+            found = host.offered(lambda found: drive.ours_alone(listed(host, found)), drive.CALL, write)
             after = listed(host, found)
+            if said:
+                drive.record(f"{name}, of four", said, texts[name], sent(host, found))
             check(name, "after adopt it has our three tools alone", drive.ours_alone(after), list(after))
             results = json.dumps(host.imitation.results())
             check(name, "the moved server is called through us", str(directory / "files") in results, results)
+            refused = re.search("asked|said no|no clear yes", results) is not None
+            check(name, "the first policy has it write nothing unasked", refused and not mark.exists(), results)
 
+        stats = shared.run("stats")
+        counted = re.findall(r"^[\w-]+ +files +- +[\d,]+ +[1-9]", stats, re.MULTILINE)
+        check("mcp-bridge", "stats counts the calls of each", len(counted) == len(hosts), stats)
         shared.run("adopt", "--undo", "--yes")
         for name, host in hosts.items():
             again = listed(host, host.offered(lambda found: listed(host, found) == before[name]))

@@ -114,7 +114,7 @@ func redact(s string, secrets []string) string {
 	return s
 }
 
-// get fetches a JSON document in a login to server. found is false if there is none.
+// get fetches a JSON document in a login to server. found is false if there isn't one.
 func (c *Client) get(ctx context.Context, from string, server *url.URL, into any) (found bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {

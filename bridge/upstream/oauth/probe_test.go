@@ -44,7 +44,7 @@ func TestProbeGoesOn(t *testing.T) {
 			return 405
 		}, 401},
 		{"refuses nothing", func(string, string, string) int { return 200 }, 200},
-		{"is none", func(string, string, string) int { return 404 }, 404},
+		{"is missing", func(string, string, string) int { return 404 }, 404},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -261,7 +261,7 @@ func (s *Source) Logout(ctx context.Context, srv discovery.Server) error {
 	defer unlock()
 	g, _, err := s.store.Get(srv)
 	var told error
-	if err == nil { // else there is none, or only the keyring knows it
+	if err == nil { // else there isn't one, or only the keyring knows it
 		if told = s.client.revoke(ctx, g); told != nil {
 			told = fmt.Errorf("the login is forgotten here, and the authorization server could not be told: %w", told)
 		}

@@ -50,7 +50,7 @@ func (s *Store) Get(srv discovery.Server) (g Grant, in string, err error) {
 	return g, in, nil
 }
 
-// stamp returns what changes when a grant is replaced; nil if there is none.
+// stamp returns what changes when a grant is replaced; nil if there isn't one.
 func (s *Store) stamp(srv discovery.Server) os.FileInfo {
 	info, err := os.Stat(s.all().File(account(srv)))
 	if err != nil {

@@ -70,7 +70,8 @@ func connect(ctx context.Context, url, version string) (*mcp.ClientSession, erro
 func attempt(ctx context.Context, s *mcp.ClientSession) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	result, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "print(6 * 7)"}})
+	result, err := s.CallTool(ctx,
+		&mcp.CallToolParams{Name: "run_python", Arguments: map[string]any{"code": "print(6 * 7)"}})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-# Leaves where files are handed over what is no file, or not its own: a pipe that nobody writes to, a socket, links to devices, to
+# Leaves where files are handed over what is no file, or not its own: a pipe that no one writes to, a socket, links to devices, to
 # the supervisor's memory and out of the directory, a loop, a file of a terabyte. Only the one real file is handed over.
 # want: {"status":"ok","stdout":"before\nafter\n*","artifacts":1}
 # again: {"status":"error","stdout":"before\n","error":{"type":"FileExistsError"}}

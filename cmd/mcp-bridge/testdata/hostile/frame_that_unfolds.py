@@ -1,4 +1,4 @@
-# Sends a call of 15 MB whose JSON takes half a gigabyte as objects. It may cost this run its memory, and nobody else.
+# Sends a call of 15 MB whose JSON takes half a gigabyte as objects. It may cost this run its memory, and no one else.
 # want: {"status":"ok|memory_limit|exit","stdout":"before\n*"}
 # alone
 import os

@@ -1,4 +1,4 @@
-# Ends, but for a thread that doesn't. Python waits for it; the time limit doesn't.
+# Ends, except for a thread that doesn't. Python waits for it; the time limit doesn't.
 # want: {"status":"timeout","stdout":"main is over\n"}
 # kept: {"status":"ok","stdout":"main is over\n"}
 # timeout: 2

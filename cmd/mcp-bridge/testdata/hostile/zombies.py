@@ -1,4 +1,4 @@
-# Leaves a hundred dead children that nobody waits for.
+# Leaves a hundred dead children that no one waits for.
 # want: {"status":"ok","stdout":"100\n"}
 # again: {"status":"error","stdout":"","calls":0}
 # next: {"status":"ok|error"}

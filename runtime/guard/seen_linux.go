@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Others yields the living processes that can be seen in /proc, this one too. Elsewhere than on
+// Processes yields the living processes that can be seen in /proc, this one too. Elsewhere than on
 // Linux there are none.
-func Others(yield func(Other) bool) {
+func Processes(yield func(Seen) bool) {
 	for st := range processes {
-		if !st.ended && !yield(Other{PID: st.pid, Parent: st.parent, start: st.start}) {
+		if !st.ended && !yield(Seen{PID: st.pid, Parent: st.parent, start: st.start}) {
 			return
 		}
 	}
@@ -28,7 +28,7 @@ const maxArgs = 64 << 10
 
 // Args are its arguments now, which any process may give itself: see Ours. It has none once it has
 // ended.
-func (o Other) Args() []string {
+func (o Seen) Args() []string {
 	f, err := os.Open(o.proc("cmdline"))
 	if err != nil {
 		return nil
@@ -43,7 +43,7 @@ func (o Other) Args() []string {
 
 // Program is the last part of the path of the file that it executes; empty where that can't be
 // read.
-func (o Other) Program() string {
+func (o Seen) Program() string {
 	path, err := os.Readlink(o.proc("exe"))
 	if err != nil {
 		return ""
@@ -53,7 +53,7 @@ func (o Other) Program() string {
 
 // Ours says whether it certainly is a process of this user, in this PID namespace: nothing that
 // runs in a container, unless that has been given the namespace.
-func (o Other) Ours() bool {
+func (o Seen) Ours() bool {
 	uids := o.status("Uid:") // real, effective, saved, of files
 	me := strconv.Itoa(os.Geteuid())
 	if len(uids) != 4 || uids[0] != me || uids[1] != me || uids[2] != me {
@@ -68,13 +68,13 @@ func (o Other) Ours() bool {
 }
 
 // Alive says whether it is there and has not ended.
-func (o Other) Alive() bool {
+func (o Seen) Alive() bool {
 	st, ok := readStat(strconv.Itoa(o.PID))
 	return ok && !st.ended && st.start == o.start
 }
 
 // Signal signals it, and no later process of its number. It needs Linux 5.3.
-func (o Other) Signal(s syscall.Signal) error {
+func (o Seen) Signal(s syscall.Signal) error {
 	fd, err := unix.PidfdOpen(o.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return errNotThere
@@ -93,12 +93,12 @@ func (o Other) Signal(s syscall.Signal) error {
 	return nil
 }
 
-func (o Other) proc(name string) string {
+func (o Seen) proc(name string) string {
 	return filepath.Join("/proc", strconv.Itoa(o.PID), name)
 }
 
 // status is a line of /proc/PID/status as fields, without the first, which is key.
-func (o Other) status(key string) []string {
+func (o Seen) status(key string) []string {
 	b, err := os.ReadFile(o.proc("status"))
 	if err != nil {
 		return nil

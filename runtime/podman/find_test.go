@@ -95,7 +95,8 @@ func TestInstallHasTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "-tags " + strings.Join(strings.Fields(string(tags)), ",") + " "; !strings.Contains(install, want) {
+	if want := "-tags " + strings.Join(strings.Fields(string(tags)), ",") +
+		" "; !strings.Contains(install, want) {
 		t.Errorf("the command is %q, which lacks %q", install, want)
 	}
 }

@@ -31,7 +31,7 @@ func TestFilledInIsTold(t *testing.T) {
 	}
 	c := Scan(files.fs(), env)
 	for _, s := range c.Servers {
-		if told := s.Told(); !strings.HasSuffix(told, "\n"+want[s.Name]) || strings.Contains(told, "-env") {
+		if told := s.Describe(); !strings.HasSuffix(told, "\n"+want[s.Name]) || strings.Contains(told, "-env") {
 			t.Errorf("%s: got %s\nwant %s", s.Name, told, want[s.Name])
 		}
 	}

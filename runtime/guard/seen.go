@@ -2,10 +2,10 @@ package guard
 
 import "errors"
 
-// An Other is a process that this one knows only by having seen it: another's child, or one that a
+// Seen is a process that this one knows only by having seen it: another's child, or one that a
 // dead bridge has left. It is told from every later process of its number, and signalled through a
 // descriptor that stands for it and no other.
-type Other struct {
+type Seen struct {
 	PID    int
 	Parent int    // its parent's PID when it was seen
 	start  uint64 // clock ticks since boot

@@ -74,7 +74,7 @@ func TestApart(t *testing.T) {
 func TestCrowded(t *testing.T) {
 	p := open(t, nil, isolated("apart"))
 	p.mu.Lock()
-	for i := range maxApart {
+	for i := range maxIsolated {
 		e := p.find(as(t.Context(), fmt.Sprint(i)), "apart")
 		e.live = &session{ending: ending{gone: make(chan struct{})}}
 		if got := p.find(as(t.Context(), fmt.Sprint(i)), "apart"); got != e {
@@ -95,17 +95,17 @@ func TestCrowded(t *testing.T) {
 		t.Errorf("after one has ended: %v", err)
 	}
 	p.mu.Lock()
-	for i := range 3 * maxApartKnown { // who comes and goes leaves nothing
+	for i := range 3 * maxIsolatedKnown { // who comes and goes leaves nothing
 		p.find(as(t.Context(), fmt.Sprint("guest", i)), "apart")
 	}
-	apart, known := len(p.current.apart), len(p.known)
+	apart, known := len(p.current.isolated), len(p.known)
 	for e := range p.known { // they are none that Close could end
 		if e.live != nil && e.live.conn == nil {
 			e.live = nil
 		}
 	}
 	p.mu.Unlock()
-	if apart > maxApartKnown || known > maxApartKnown+2 {
+	if apart > maxIsolatedKnown || known > maxIsolatedKnown+2 {
 		t.Errorf("%d entries are kept, and %d are known", apart, known)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // other starts a program and finds it among the others.
-func other(t *testing.T, cmd *exec.Cmd) Other {
+func other(t *testing.T, cmd *exec.Cmd) Seen {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -22,13 +22,13 @@ func other(t *testing.T, cmd *exec.Cmd) Other {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for o := range Others {
+	for o := range Processes {
 		if o.PID == cmd.Process.Pid {
 			return o
 		}
 	}
 	t.Fatal("it isn't there")
-	return Other{}
+	return Seen{}
 }
 
 func TestOther(t *testing.T) {
@@ -56,14 +56,14 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// TestNotOurs: a process in a PID namespace of its own, as a container's are, is none of ours.
+// TestNotOurs: a process in a PID namespace of its own, as a container's are, isn't one of ours.
 func TestNotOurs(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make such a namespace everywhere")
 	}
 	outer := other(t, exec.Command("unshare", "--pid", "--fork", "--kill-child", "sleep", "600"))
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		for o := range Others {
+		for o := range Processes {
 			if o.Parent == outer.PID && slices.Equal(o.Args(), []string{"sleep", "600"}) {
 				if o.Ours() {
 					t.Error("it is ours")

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// maxApart is how many principals may have the same server for themselves at a time.
-	maxApart = 64
+	// maxIsolated is how many principals may have the same server for themselves at a time.
+	maxIsolated = 64
 
-	// maxApartKnown bounds the entries that are kept of those who had.
-	maxApartKnown = 16 * maxApart
+	// maxIsolatedKnown bounds the entries that are kept of those who had.
+	maxIsolatedKnown = 16 * maxIsolated
 )
 
 // owner is a principal that has a server for itself.
@@ -22,28 +22,28 @@ func WithPrincipal(ctx context.Context, principal string) context.Context {
 	return with(ctx, func(o *options) { o.principal = principal })
 }
 
-// apart returns a principal's own entry of a server whose entry for all is shared. The caller has
-// p.mu.
-func (p *Pool) apart(g *generation, shared *entry, of owner) *entry {
+// ownEntry returns a principal's own entry of a server whose entry for all is shared. The caller
+// has p.mu.
+func (p *Pool) ownEntry(g *generation, shared *entry, of owner) *entry {
 	if p.current.entries[of.server] == shared { // defined as in g, so the principal has one in both
 		g = p.current
 	}
-	e := g.apart[of]
+	e := g.isolated[of]
 	if e == nil {
-		if len(g.apart) >= maxApartKnown {
+		if len(g.isolated) >= maxIsolatedKnown {
 			g.forgetUnused(p)
 		}
 		e = &entry{server: shared.server, principal: of.principal, hints: shared.hints, held: 1}
-		g.apart[of], p.known[e] = e, true
+		g.isolated[of], p.known[e] = e, true
 	}
 	return e
 }
 
 // forgetUnused forgets principals' own entries that have no session. The caller has p.mu.
 func (g *generation) forgetUnused(p *Pool) {
-	for of, e := range g.apart {
+	for of, e := range g.isolated {
 		if e.held == 1 && !e.used() {
-			delete(g.apart, of)
+			delete(g.isolated, of)
 			delete(p.known, e)
 		}
 	}
@@ -66,7 +66,7 @@ func (p *Pool) crowded(e *entry) error {
 			n++
 		}
 	}
-	if n < maxApart {
+	if n < maxIsolated {
 		return nil
 	}
 	return fmt.Errorf("%d others have it for themselves now, which is the limit; call again later", n)

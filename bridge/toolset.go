@@ -86,8 +86,8 @@ func (b *Bridge) addTools() {
 
 // sandboxInstructions are what a host tells its model of a bridge whose tools are those of
 // sandboxes.
-const sandboxInstructions = "Sandboxes are locked-down containers with Python and a shell, and without network. " +
-	"sandbox_create makes one and returns its id, which the other tools take. Files are in /workspace."
+const sandboxInstructions = "Sandboxes are locked-down containers with Python and a shell, and without " +
+	"network. sandbox_create makes one and returns its id, which the other tools take. Files are in /workspace."
 
 // instructions returns what a host tells its model of the whole bridge.
 func (b *Bridge) instructions() string {
@@ -107,7 +107,19 @@ const StandingTools = 3
 // StandingTokens estimates how many tokens those tools and the instructions take of a host's
 // context.
 func StandingTokens(c *catalog.Catalog) int {
-	var tools []upstream.Tool
+	return catalog.DefinitionTokens(Name, standing(c)) + catalog.Tokens(c.Instructions())
+}
+
+// SearchedTokens is StandingTokens in a host whose tool search announces tools in some words. It
+// loads run_python all the same, since the bridge asks for that.
+func SearchedTokens(c *catalog.Catalog, words string) int {
+	tools := standing(c)
+	return catalog.DefinitionTokens(Name, tools[:1]) + catalog.AnnouncedTokens(Name, tools[1:]) +
+		catalog.Tokens(words) + catalog.Tokens(c.Instructions())
+}
+
+// standing returns those tools, run_python first.
+func standing(c *catalog.Catalog) (tools []upstream.Tool) {
 	run := c.RunTool(catalog.Limits{Kept: catalog.KeptInSandbox})
 	for _, t := range [StandingTools]mcp.Tool{run, catalog.SearchTool(false), output.Tool()} {
 		raw, err := json.Marshal(t)
@@ -116,5 +128,5 @@ func StandingTokens(c *catalog.Catalog) int {
 			tools = append(tools, tool)
 		}
 	}
-	return catalog.DefinitionTokens(Name, tools) + catalog.Tokens(c.Instructions())
+	return tools
 }

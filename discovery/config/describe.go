@@ -38,12 +38,12 @@ func filledIn(written, e *Entry) FilledIn {
 	return f
 }
 
-// Told returns what is started or connected to, line by line, for the user who decides about it.
-// Every text is quoted as in Go's source, so that none can look like another line. A value that is
-// filled in is told by what the file has in its place, and one whose name says that it is a secret
-// by its length; see steers for those that are always told. The caller escapes the characters that
-// a screen doesn't show.
-func (s Server) Told() string {
+// Describe returns what is started or connected to, line by line, for the user who decides about
+// it. Every text is quoted as in Go's source, so that none can look like another line. A value that
+// is filled in is told by what the file has in its place, and one whose name says that it is a
+// secret by its length; see steers for those that are always told. The caller escapes the
+// characters that a screen doesn't show.
+func (s Server) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "File: %s", s.Source)
 	line := func(what, value string) {
@@ -63,21 +63,22 @@ func (s Server) Told() string {
 	line("Program for its headers", s.HeadersHelper)
 	line("In", s.Dir)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		fmt.Fprintf(&b, "\nVariable %s: %s", text.Quoted(name), toldValue(name, s.Env[name], s.FilledIn.Env))
+		fmt.Fprintf(&b, "\nVariable %s: %s", text.Quoted(name), describeValue(name, s.Env[name], s.FilledIn.Env))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		fmt.Fprintf(&b, "\nHeader %s: %s", text.Quoted(name), toldValue(name, s.Headers[name], s.FilledIn.Headers))
+		fmt.Fprintf(&b, "\nHeader %s: %s", text.Quoted(name),
+			describeValue(name, s.Headers[name], s.FilledIn.Headers))
 	}
 	line(`Header "Authorization", from the variable`, s.BearerTokenEnv)
-	s.OAuth.tell(&b, line)
+	s.OAuth.describe(&b, line)
 	for _, name := range s.Given() {
 		line("Secret of yours that it is given", name)
 	}
 	return b.String()
 }
 
-// tell writes what is set of a login.
-func (o OAuth) tell(b *strings.Builder, line func(what, value string)) {
+// describe writes what is set of a login.
+func (o OAuth) describe(b *strings.Builder, line func(what, value string)) {
 	if o.Off {
 		b.WriteString("\nLogin: none")
 	}
@@ -95,7 +96,7 @@ func (o OAuth) tell(b *strings.Builder, line func(what, value string)) {
 	}
 }
 
-func toldValue(name, value string, filledIn map[string]string) string {
+func describeValue(name, value string, filledIn map[string]string) string {
 	written, isFilledIn := filledIn[name]
 	isSecret := text.SecretName(name)
 	switch {

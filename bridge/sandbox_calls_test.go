@@ -33,7 +33,8 @@ func TestSameSandboxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := made.ID
-	p.tool("sandbox_files_write", fmt.Sprintf(`{"sandbox_id":%q,"path":"/workspace/primes.py","content":"2 3 5"}`, id))
+	p.tool("sandbox_files_write",
+		fmt.Sprintf(`{"sandbox_id":%q,"path":"/workspace/primes.py","content":"2 3 5"}`, id))
 	if got := p.tool("sandbox_exec", fmt.Sprintf(`{"sandbox_id":%q,"command":"python3 primes.py"}`, id)); got !=
 		`{"stdout":"python3 primes.py","stderr":"","exit_code":0,"truncated":false}` {
 		t.Error(got)
@@ -49,8 +50,8 @@ func TestSameSandboxes(t *testing.T) {
 		t.Errorf("after undo: %s", got)
 	}
 	of := p.begin()
-	if got := p.tool("sandbox_files_read", fmt.Sprintf(`{"sandbox_id":%q,"path":"none"}`, of)); !strings.Contains(got,
-		"there is no such file") {
+	if got := p.tool("sandbox_files_read", fmt.Sprintf(`{"sandbox_id":%q,"path":"none"}`,
+		of)); !strings.Contains(got, "there is no such file") {
 		t.Errorf("a tool in the sandbox of code: %s", got)
 	}
 	p.tool("sandbox_kill", fmt.Sprintf(`{"sandbox_id":%q}`, id))
@@ -61,8 +62,9 @@ func TestSameSandboxes(t *testing.T) {
 	var recorded []string
 	for _, r := range readRecords(t, path) {
 		if r.Kind == "sandbox" {
-			recorded = append(recorded, fmt.Sprint(r.Tool, " ", strings.ReplaceAll(strings.ReplaceAll(r.Sandbox, id, "ID"), of,
-				"OF"), " ", r.Outcome, " ", r.ArgumentBytes > 0))
+			recorded = append(recorded,
+				fmt.Sprint(r.Tool, " ", strings.ReplaceAll(strings.ReplaceAll(r.Sandbox, id, "ID"), of,
+					"OF"), " ", r.Outcome, " ", r.ArgumentBytes > 0))
 		}
 	}
 	want := []string{"sandbox_create ID ok true", "sandbox_files_write ID ok true", "sandbox_exec ID ok true",
@@ -142,7 +144,8 @@ func TestToolSets(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ToolSet("run_pyton"); err == nil || !strings.Contains(err.Error(), `did you mean "run_python"?`) {
+	if _, err := ToolSet("run_pyton"); err == nil ||
+		!strings.Contains(err.Error(), `did you mean "run_python"?`) {
 		t.Error(err)
 	}
 	cfg := config()
@@ -156,7 +159,8 @@ func TestToolSets(t *testing.T) {
 func TestSingleCut(t *testing.T) {
 	b := build(t, func(c *Config) { c.Offer = []string{"run_python"} })
 	got := connect(t, b).call(fmt.Sprintf(`{"code":%q}`, strings.Repeat("x", 3*DefaultOutput))).Content[0].Text
-	if strings.Contains(got, "read_output") || !strings.Contains(got, "32,768 bytes of stdout left out here; print less") {
+	if strings.Contains(got, "read_output") ||
+		!strings.Contains(got, "32,768 bytes of stdout left out here; print less") {
 		t.Errorf("%.100s…%s", got, got[len(got)/2-60:len(got)/2+60])
 	}
 }
@@ -174,7 +178,8 @@ func TestCostOfAllTools(t *testing.T) {
 		c := charged{bridge: b, peer: connect(t, b)}
 		d := define(t, c.tools())
 		shown := count(d.shown) + count(b.instructions())
-		t.Logf("%s: %d tools, %d tokens with the instructions, %d as listed", set, len(offered), shown, count(d.all))
+		t.Logf("%s: %d tools, %d tokens with the instructions, %d as listed", set, len(offered), shown,
+			count(d.all))
 		if shown > most {
 			t.Errorf("%s: %d tokens, at most %d are allowed", set, shown, most)
 		}

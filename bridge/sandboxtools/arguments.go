@@ -59,16 +59,19 @@ func schema(fields []field) json.RawMessage {
 
 // without has why no tool has these arguments of the original.
 var without = map[string]string{
-	"from_snapshot":  "sandboxes have no snapshots; sandbox_undo takes back the last run's variables",
-	"secrets":        "a sandbox has no way out over which a secret could go; the user's servers have their own",
-	"allow_out":      "a sandbox has no network, so there is nothing to allow; its code calls the user's servers",
+	"from_snapshot": "sandboxes have no snapshots; sandbox_undo takes back the last run's variables",
+	"secrets":       "a sandbox has no way out over which a secret could go; the user's servers have their own",
+	"allow_out": "a sandbox has no network, so there is nothing to allow; its code calls the user's " +
+		"servers",
 	"deny_out":       "a sandbox has no network: all is denied",
 	"preview_access": "a sandbox has no way in, so there are no previews",
-	"vcpu":           "the cores of a sandbox are the user's setting: MCP_BRIDGE_CPUS, or limits of the environment",
-	"memory_mib":     "the memory of a sandbox is the user's setting: MCP_BRIDGE_MEMORY, or limits of the environment",
-	"disk_mib":       "the size of /workspace is fixed",
-	"start_cmd":      "a template has no processes; start them by sandbox_exec",
-	"ready_cmd":      "a template has no processes; start them by sandbox_exec",
+	"vcpu": "the cores of a sandbox are the user's setting: MCP_BRIDGE_CPUS, or limits of the " +
+		"environment",
+	"memory_mib": "the memory of a sandbox is the user's setting: MCP_BRIDGE_MEMORY, or limits of the " +
+		"environment",
+	"disk_mib":  "the size of /workspace is fixed",
+	"start_cmd": "a template has no processes; start them by sandbox_exec",
+	"ready_cmd": "a template has no processes; start them by sandbox_exec",
 }
 
 // given are the arguments of a call. Its methods note the first that is wrong, and return a zero

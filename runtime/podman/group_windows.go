@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// apart keeps a console's interrupt, which is for us, from what a command leaves running.
-func apart(cmd *exec.Cmd) {
+// ownGroup keeps a console's interrupt, which is for us, from what a command leaves running.
+func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

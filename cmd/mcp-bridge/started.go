@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+)
+
+// startedWith returns how a host starts this program, which is exe, and with which variables: by
+// the name on PATH that leads to it, since its file may be another one after an upgrade. A
+// project's file has the bare name.
+func startedWith(exe string, project bool) (command, vars []string, err error) {
+	const npxCache = "_npx"
+	if slices.Contains(strings.Split(filepath.ToSlash(exe), "/"), npxCache) { // which npm clears
+		command, vars = withNpx(project)
+		return command, vars, nil
+	}
+	named, err := exec.LookPath(bridge.Name)
+	if err == nil && sameFile(named, exe) {
+		if project {
+			return []string{bridge.Name}, nil, nil
+		}
+		if named, err = filepath.Abs(named); err == nil {
+			return []string{named}, nil, nil
+		}
+	}
+	if project {
+		return nil, nil, usageError{errors.New("a project's file needs a command that works for all who have the " +
+			"project, and " + bridge.Name + " on PATH isn't this program; put it into a directory of PATH")}
+	}
+	return []string{exe}, nil, nil
+}
+
+// withNpx returns how npx starts this program. A host that was not started in a terminal knows few
+// directories: the user's file gets the whole path of npx, and the terminal's PATH, on which npx
+// looks for node.
+func withNpx(project bool) (command, vars []string) {
+	command = []string{"npx", "-y", bridge.Name}
+	if v, released := strings.CutPrefix(version(), "v"); released {
+		command[2] += "@" + v
+	}
+	npx, err := exec.LookPath(command[0])
+	if err == nil {
+		npx, err = filepath.Abs(npx)
+	}
+	if err != nil || project {
+		return command, nil
+	}
+	command[0] = npx
+	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		return !filepath.IsAbs(dir) || strings.Contains(dir, "node_modules") // which npm has added
+	})
+	if runtime.GOOS != "windows" { // where the system's settings have it for all programs
+		vars = []string{"PATH=" + strings.Join(dirs, string(filepath.ListSeparator))}
+	}
+	return command, vars
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}

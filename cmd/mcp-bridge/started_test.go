@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
+)
+
+// TestStartedByNpx: npx is in a directory that a host of the desktop doesn't know, as nvm's are.
+// The user's entry names it by its whole path, with a PATH that has node; a project's does not.
+func TestStartedByNpx(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there npx is npx.cmd, and PATH is the system's")
+	}
+	home := t.TempDir()
+	exe := filepath.Join(home, ".npm/_npx/1a2b/node_modules/mcp-bridge-linux-x64/bin/mcp-bridge")
+	bin := filepath.Join(home, ".nvm/bin")
+	must(t, os.MkdirAll(bin, 0o700))
+	must(t, os.WriteFile(filepath.Join(bin, "npx"), []byte("#!/bin/sh\n"), 0o700))
+	added := filepath.Join(home, ".npm/_npx/1a2b/node_modules/.bin")
+	t.Setenv("PATH", strings.Join([]string{added, bin, "/usr/bin"}, ":"))
+
+	command, vars, err := startedWith(exe, false)
+	must(t, err)
+	if want := []string{filepath.Join(bin, "npx"), "-y"}; !slices.Equal(command[:2], want) ||
+		!strings.HasPrefix(command[2], bridge.Name) {
+		t.Errorf("the user's file has %q", command)
+	}
+	if want := []string{"PATH=" + bin + ":/usr/bin"}; !slices.Equal(vars, want) {
+		t.Errorf("with %q, want %q", vars, want)
+	}
+	command, vars, err = startedWith(exe, true)
+	if err != nil || command[0] != "npx" || vars != nil {
+		t.Errorf("a project's file has %q with %q: %v", command, vars, err)
+	}
+}
