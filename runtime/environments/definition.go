@@ -148,8 +148,8 @@ func (d *Definition) read(trusted func(path string) error) error {
 	}
 	d.Image, d.Pushed, d.Lock, d.Imports = f.Image, f.Pushed, f.Lock, f.Imports
 	if d.Pushed != "" && !pushedPattern.MatchString(d.Pushed) {
-		return fmt.Errorf("pushed: %q is no image with its digest, such as registry.example/%s@sha256:…", d.Pushed,
-			d.Name)
+		return fmt.Errorf("pushed: %q is no image with its digest, such as registry.example/%s@sha256:…",
+			d.Pushed, d.Name)
 	}
 	if d.Lock == "" && d.Name != Data {
 		d.Lock = "pylock." + d.Name + ".toml"

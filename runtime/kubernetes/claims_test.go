@@ -56,7 +56,7 @@ func TestClaims(t *testing.T) {
 	d.Close()
 	eventually(
 		t,
-		"pools, claims or pods are left",
+		"nothing is left",
 		func() bool { objects, pods := s.left(); return objects+pods == 0 },
 	)
 }
@@ -72,7 +72,7 @@ func TestRequestsOfClaims(t *testing.T) {
 	for range 5 {
 		eventually(
 			t,
-			"the pool isn't filled",
+			"the pool is full",
 			func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 },
 		)
 		f.mu.Lock()
@@ -116,7 +116,7 @@ func TestPoolsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "there are more pools than the bound", func() bool {
+	eventually(t, "there are as many pools as the bound", func() bool {
 		objects, pods := s.left()
 		return objects == 2*maxPools && pods == maxPools*poolSize
 	})
@@ -140,7 +140,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 		std.Stdin = blocked(t)
 		_, _ = dead.Run(ctx, spec, std) // its pod is taken away
 	}()
-	eventually(t, "nothing was claimed", func() bool { n, _ := f.count("create pods/attach"); return n == 1 })
+	eventually(t, "a pod is claimed", func() bool { n, _ := f.count("create pods/attach"); return n == 1 })
 	living := f.driver(t, Config{})
 	living.times.renew, living.times.lease = 200*time.Millisecond, 2*time.Second
 	g := f.target(living)(t)
@@ -162,8 +162,8 @@ func TestClaimsOfTheDead(t *testing.T) {
 		}
 		return f.leases[leaseName(owner.Instance)] == nil
 	}
-	eventually(t, "what the dead bridge had is left", gone)
-	eventually(t, "the living one's pool is gone", func() bool { _, pods := s.left(); return pods == poolSize })
+	eventually(t, "nothing of the dead bridge is left", gone)
+	eventually(t, "the living one has its pool", func() bool { _, pods := s.left(); return pods == poolSize })
 	if objects, _ := s.left(); objects != 2 {
 		t.Errorf("%d objects are left, want the living one's pool and template", objects)
 	}

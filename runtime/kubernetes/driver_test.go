@@ -140,7 +140,15 @@ func TestWarmRequests(t *testing.T) {
 			t.Fatal("20 runs, and the guest was not compiled")
 		}
 	}
-	runs(1)
+	for settled, n := 0, 0; settled < 3; n++ { // the pod that waited meanwhile is replaced once more
+		made, _ := f.count("create pods")
+		runs(1)
+		if now, _ := f.count("create pods"); now == made+1 {
+			settled++
+		} else if settled = 0; n == 20 {
+			t.Fatal("a run makes more pods than one")
+		}
+	}
 	before := f.counts()
 	runs(5)
 	f.cost(t, before, map[string]int{"create pods": 5, "create pods/attach": 5, "delete pods": 5})
