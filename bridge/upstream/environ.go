@@ -19,9 +19,9 @@ import (
 // own server can see it.
 const depthVar = "MCP_BRIDGE_DEPTH"
 
-// inherited are the variables that every server gets from the bridge's own environment: where it is,
-// who the user is, and how this machine reaches the network, without which npx and uvx fetch nothing
-// behind a proxy or an authority of a firm. LC_* come in addition.
+// inherited are the variables that every server gets from the bridge's own environment: where it
+// is, who the user is, and how this machine reaches the network, without which npx and uvx fetch
+// nothing behind a firm's proxy or with its authority. LC_* come in addition.
 var inherited = []string{
 	"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SHELL", "TERM", "TZ",
 	"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",

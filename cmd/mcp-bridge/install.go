@@ -254,8 +254,8 @@ func shellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// firstPolicy returns the file that install writes the first policy to, where dir is the bridge's own
-// directory of settings.
+// firstPolicy returns the file that install writes the first policy to, where dir is the bridge's
+// own directory of settings.
 func firstPolicy(dir string) string { return filepath.Join(dir, "policy.toml") }
 
 const policyTitle = "The first policy: which tools code may call"

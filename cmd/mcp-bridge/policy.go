@@ -159,8 +159,8 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 	return p.broken
 }
 
-// hostsPolicy tells of the policy that install has hosts follow, which no command does by itself, and
-// how one of policy does; it tells nothing where there is no such file.
+// hostsPolicy tells of the policy that install has hosts follow, which no command does by itself,
+// and how one of policy does; it tells nothing where there is no such file.
 func hostsPolicy(command string) string {
 	path := firstPolicy(userDir("XDG_CONFIG_HOME", nil, ".config"))
 	if _, err := os.Stat(path); err != nil || !filepath.IsAbs(path) {

@@ -128,11 +128,15 @@ func TestWarmRequests(t *testing.T) {
 	runs := func(n int) {
 		t.Helper()
 		for range n {
+			before, _ := f.count("delete pods")
 			r, err := s.Run(t.Context(), sandbox.Request{ID: "r", Code: "print(6 * 7)", Timeout: time.Minute}, nil)
 			if err != nil || r.Stdout() != "42\n" {
 				t.Fatalf("got %+v, %v", r, err)
 			}
-			eventually(t, "its pod is gone and another one has its stream", f.oneAttached)
+			eventually(t, "its pod is gone and another one has its stream", func() bool {
+				deleted, _ := f.count("delete pods")
+				return deleted > before && f.oneAttached()
+			})
 		}
 	}
 	for n := 0; !compiled.Load(); n++ {
@@ -171,13 +175,13 @@ func warm(t *testing.T, d runtime.Driver, image string) *sandbox.Sandbox {
 	return s
 }
 
-// oneAttached reports whether there is one pod, which has its stream.
+// oneAttached reports whether there is one pod, which has its stream and is not being deleted.
 func (f *fake) oneAttached() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name := range f.pods {
+	for name, p := range f.pods {
 		g := f.guests[name]
-		if g == nil || len(f.pods) != 1 {
+		if g == nil || len(f.pods) != 1 || p.DeletionTimestamp != nil {
 			return false
 		}
 		g.mu.Lock()

@@ -177,9 +177,9 @@ func (c *connection) Kill(ctx context.Context, id string) error {
 // delete deletes a pod, and its claim first: a pod that is claimed would be made again.
 func (c *connection) delete(ctx context.Context, id string, grace int64) (gone bool, err error) {
 	claim, pod := c.names(id)
-	switch {
-	case claim == "":
-	case claim == pod: // which isn't known, or has the claim's name
+	switch claim {
+	case "":
+	case pod: // which isn't known, or has the claim's name
 		err = c.claims.remove(ctx, claim)
 	default:
 		err = c.claims.delete(ctx, "sandboxclaims", claim)
