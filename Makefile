@@ -110,7 +110,7 @@ units: # unit without what the targets engine and storms run again
 	cd bench && go test -race ./...
 
 unit-kubernetes: ## Go tests of the driver of clusters, against an API server of the test's own
-	go test -race -tags "$(TAGS) kubernetes" ./runtime/kubernetes
+	go test -race -timeout 20m -tags "$(TAGS) kubernetes" ./runtime/kubernetes
 	go test -run '^Test(Cluster|DoctorNames|NetworkRow)$$' -tags "$(TAGS) kubernetes" ./cmd/mcp-bridge
 
 python: ## the guest's own tests, under every Python that is found

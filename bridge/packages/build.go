@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -78,7 +79,7 @@ func (c *Chooser) begin(name string) (*underway, error) {
 	c.work.Go(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, buildTimeout)
 		defer cancel()
-		env, err := c.buildNow(ctx, name, func(step string) { c.change(u, func() { u.step = step }) })
+		env, err := c.recovered(ctx, name, func(step string) { c.change(u, func() { u.step = step }) })
 		c.change(u, func() {
 			u.env, u.err, u.ended = env, err, true
 			delete(c.builds, name)
@@ -94,6 +95,20 @@ func (c *Chooser) change(u *underway, how func()) {
 	how()
 	close(u.changed)
 	u.changed = make(chan struct{})
+}
+
+// recovered is buildNow, whose panic is an error: what is built was downloaded.
+func (c *Chooser) recovered(ctx context.Context, name string,
+	p runtime.Progress) (env environments.Environment, err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			c.cfg.Log.Error("a build has panicked", "environment", name, "panic", why,
+				"stack", string(debug.Stack()))
+			err = fmt.Errorf("building the environment %s failed in a way that is an error of the bridge; its log has "+
+				"the details: please report them", name)
+		}
+	}()
+	return c.buildNow(ctx, name, p)
 }
 
 func (c *Chooser) buildNow(ctx context.Context, name string,

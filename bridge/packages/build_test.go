@@ -88,3 +88,16 @@ func TestBuildsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestBuildPanics: a build that panics is an error of its calls, and the next one is tried.
+func TestBuildPanics(t *testing.T) {
+	s := newSource()
+	s.building = func(context.Context) error { panic("a wheel that no one has thought of") }
+	c := chooser(t, s, "", "")
+	for range 2 {
+		_, err := c.build(t.Context(), environments.Data, func() {}, func(string) {})
+		if err == nil || !strings.Contains(err.Error(), "an error of the bridge") {
+			t.Errorf("got %v", err)
+		}
+	}
+}

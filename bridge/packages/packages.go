@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +66,8 @@ type Config struct {
 
 	// Ready starts an engine that is at rest, and makes the configured image present. Required.
 	Ready func(ctx context.Context, p runtime.Progress) error
+
+	Log *slog.Logger // nil means silence
 }
 
 // Chooser chooses environments. It is safe for concurrent use. A nil *Chooser chooses none.
@@ -82,6 +85,9 @@ type Chooser struct {
 
 // New returns a Chooser. It asks nothing yet. Close ends what it builds.
 func New(cfg Config) *Chooser {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	c := &Chooser{cfg: cfg, builds: map[string]*underway{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c

@@ -1,9 +1,11 @@
 package streamable
 
 import (
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // ofPeer is the part of all connections that one peer may have: it has them before it has said who
@@ -15,13 +17,15 @@ const ofPeer = 4
 type peers struct {
 	net.Listener
 	most int
+	log  *slog.Logger
+	told time.Time // when a connection was last said to be closed; Accept is called by one goroutine
 
 	mu    sync.Mutex
 	conns map[netip.Prefix]int // by peer
 }
 
-func newPeers(l net.Listener, most int) *peers {
-	return &peers{Listener: l, most: most, conns: map[netip.Prefix]int{}}
+func newPeers(l net.Listener, most int, log *slog.Logger) *peers {
+	return &peers{Listener: l, most: most, log: log, conns: map[netip.Prefix]int{}}
 }
 
 // Accept implements net.Listener.
@@ -39,6 +43,11 @@ func (p *peers) Accept() (net.Conn, error) {
 			return &peerConn{Conn: c, left: sync.OnceFunc(func() { p.leave(peer) })}, nil
 		}
 		_ = c.Close() // no answer: that would take time, which others wait for
+		if time.Since(p.told) >= time.Minute {
+			p.told = time.Now()
+			p.log.Warn("a peer has too many connections, and further ones are closed", "peer", peer, "most", p.most,
+				"next", "if it is a proxy or a gateway of many clients, type --behind-proxy")
+		}
 	}
 }
 

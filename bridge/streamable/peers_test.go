@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"testing"
 )
@@ -36,7 +37,7 @@ func (c *offeredConn) Close() error {
 // do, and those of loopback aren't counted.
 func TestPeers(t *testing.T) {
 	from := &offered{}
-	p := newPeers(from, 2)
+	p := newPeers(from, 2, slog.New(slog.DiscardHandler))
 	taken := func(addrs ...string) (conns []net.Conn) {
 		*from = addrs
 		for {

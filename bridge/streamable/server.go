@@ -31,7 +31,7 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener, cert, key string) e
 	}
 	l = netutil.LimitListener(l, maxConns())
 	if !h.cfg.Proxied {
-		l = newPeers(l, max(1, maxConns()/ofPeer))
+		l = newPeers(l, max(1, maxConns()/ofPeer), h.cfg.Log)
 	}
 	ended := make(chan error, 1)
 	go func() {

@@ -30,6 +30,20 @@ var inherited = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 }
 
+// proxies are those of inherited that can have a user's name and password.
+var proxies = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
+
+// proxySecrets returns what of an environment's proxies is never shown.
+func proxySecrets(environ []string) (values []string) {
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if slices.Contains(proxies, strings.ToUpper(name)) {
+			values = append(values, hidden(value)...)
+		}
+	}
+	return values
+}
+
 // inheritedWindows come in addition there: without them many programs don't start.
 var inheritedWindows = []string{
 	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT",

@@ -62,8 +62,11 @@ func newMask(values []string) *mask {
 	return m
 }
 
-// maskOf returns the mask of what a server's configuration gives it.
-func maskOf(s discovery.Server) *mask { return newMask(secrets(s, mayBeSecret)) }
+// maskOf returns the mask of what a server's configuration gives it, and of the proxies in an
+// environment.
+func maskOf(s discovery.Server, environ ...string) *mask {
+	return newMask(append(secrets(s, mayBeSecret), proxySecrets(environ)...))
+}
 
 // mayBeSecret reports whether the value of a variable or a header may be a secret: its name says
 // so, or it isn't a plain one.

@@ -101,7 +101,7 @@ type hints struct {
 // newSession returns a session without a peer.
 func newSession(cfg Config, server discovery.Server, h hints) *session {
 	s := &session{
-		server: server, cfg: cfg, mask: maskOf(server), hints: h, ready: make(chan struct{}),
+		server: server, cfg: cfg, mask: maskOf(server, cfg.Environ...), hints: h, ready: make(chan struct{}),
 		ending: ending{dying: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{})},
 	}
 	s.tools.s, s.tools.turn = s, make(chan struct{}, 1)

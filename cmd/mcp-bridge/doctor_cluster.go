@@ -79,6 +79,6 @@ func (d *doctor) network(ctx context.Context, image runtime.Image) {
 		)
 	default:
 		d.say(fine, policy, "holds: a pod without the guest could not reach the API server",
-			"code reaches nothing, also without "+guestsFilter, "")
+			"what was tried is kept from code also without "+guestsFilter, "")
 	}
 }

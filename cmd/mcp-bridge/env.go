@@ -375,7 +375,7 @@ func withoutBytecode(env environments.Environment) string {
 // packages returns the chooser of environments for code.
 func (p *parts) packages() *packages.Chooser {
 	return packages.New(packages.Config{
-		Source: p.environments(), Default: p.cfg.Env, Policy: p.policy.Packages(),
+		Source: p.environments(), Default: p.cfg.Env, Policy: p.policy.Packages(), Log: p.log,
 		Ready: func(ctx context.Context, progress runtime.Progress) error {
 			if p.guard != nil { // a build starts containers
 				if err := p.guard.Begin(); err != nil {

@@ -205,7 +205,7 @@ func TestKilledInSandboxes(t *testing.T) {
 	}
 	between := hunt(t, calls, rounds, "MCP_BRIDGE_TOOLS=all")
 	t.Logf("of %d, %d were killed between the sandbox's first result and the last", rounds*10, between)
-	if between < rounds {
+	if rounds > 1 && between < rounds { // a few say nothing of chance
 		t.Errorf("only %d of %d were killed in a sandbox", between, rounds*10)
 	}
 }

@@ -75,12 +75,17 @@ func (a *app) statement(lines *bufio.Scanner, id string) (statement string, more
 			_, _ = io.WriteString(a.stderr, prompt)
 		}
 		if !lines.Scan() {
+			if lines.Err() != nil { // half a block is no statement
+				statement = ""
+			}
 			return statement, false
 		}
 		line := lines.Text()
 		statement += line + "\n"
 		trimmed := strings.TrimSpace(line)
-		block = block || strings.HasSuffix(trimmed, ":") || strings.HasPrefix(trimmed, "@")
+		code, _, _ := strings.Cut(trimmed, " #")
+		opens := strings.HasSuffix(trimmed, ":") || strings.HasSuffix(strings.TrimSpace(code), ":")
+		block = block || opens || strings.HasPrefix(trimmed, "@")
 		if !block || trimmed == "" {
 			return statement, true
 		}

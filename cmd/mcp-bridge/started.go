@@ -39,7 +39,7 @@ func startedWith(exe string, project bool) (command, vars []string, err error) {
 
 // withNpx returns how npx starts this program. A host that was not started in a terminal knows few
 // directories: the user's file gets the whole path of npx, and the terminal's PATH, on which npx
-// looks for node.
+// looks for node, without what belongs to a project.
 func withNpx(project bool) (command, vars []string) {
 	command = []string{"npx", "-y", bridge.Name}
 	if v, released := strings.CutPrefix(version(), "v"); released {
@@ -53,13 +53,27 @@ func withNpx(project bool) (command, vars []string) {
 		return command, nil
 	}
 	command[0] = npx
-	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
-		return !filepath.IsAbs(dir) || strings.Contains(dir, "node_modules") // which npm has added
-	})
+	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), ofProject)
 	if runtime.GOOS != "windows" { // where the system's settings have it for all programs
 		vars = []string{"PATH=" + strings.Join(dirs, string(filepath.ListSeparator))}
 	}
 	return command, vars
+}
+
+// ofProject reports whether a directory of PATH is there for the project that the terminal is in:
+// npm and virtual environments add such, and who can write to the project can put programs there.
+func ofProject(dir string) bool {
+	within := func(of string) bool {
+		rest, err := filepath.Rel(of, dir)
+		return of != "" && err == nil && filepath.IsLocal(rest)
+	}
+	home, _ := os.UserHomeDir()
+	cwd, err := os.Getwd()
+	if above, rel := filepath.Rel(cwd, home); err != nil || rel != nil || filepath.IsLocal(above) {
+		cwd = "" // all of the user's is below it
+	}
+	return !filepath.IsAbs(dir) || strings.Contains(dir, "node_modules") ||
+		within(os.Getenv("VIRTUAL_ENV")) || within(cwd)
 }
 
 func sameFile(a, b string) bool {

@@ -23,7 +23,13 @@ func TestStartedByNpx(t *testing.T) {
 	must(t, os.MkdirAll(bin, 0o700))
 	must(t, os.WriteFile(filepath.Join(bin, "npx"), []byte("#!/bin/sh\n"), 0o700))
 	added := filepath.Join(home, ".npm/_npx/1a2b/node_modules/.bin")
-	t.Setenv("PATH", strings.Join([]string{added, bin, "/usr/bin"}, ":"))
+	project, env := filepath.Join(home, "project"), filepath.Join(home, "elsewhere", ".venv")
+	must(t, os.MkdirAll(project, 0o700))
+	t.Chdir(project)
+	t.Setenv("HOME", home)
+	t.Setenv("VIRTUAL_ENV", env)
+	t.Setenv("PATH", strings.Join([]string{filepath.Join(env, "bin"), added, filepath.Join(project, "bin"), bin,
+		"/usr/bin"}, ":"))
 
 	command, vars, err := startedWith(exe, false)
 	must(t, err)
@@ -33,6 +39,10 @@ func TestStartedByNpx(t *testing.T) {
 	}
 	if want := []string{"PATH=" + bin + ":/usr/bin"}; !slices.Equal(vars, want) {
 		t.Errorf("with %q, want %q", vars, want)
+	}
+	t.Chdir(home) // below which all of the user's is
+	if _, vars, err := startedWith(exe, false); err != nil || !strings.Contains(vars[0], ":"+bin+":") {
+		t.Errorf("at home with %q, %v", vars, err)
 	}
 	command, vars, err = startedWith(exe, true)
 	if err != nil || command[0] != "npx" || vars != nil {

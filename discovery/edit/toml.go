@@ -183,6 +183,8 @@ func (d *document) removeTOML(parts []tomlPart, path []string) (made []splice) {
 			}
 			if i+1 < len(parts) {
 				end = d.aboveHeader(parts[i+1].start)
+			} else if above := d.aboveHeader(end); strings.Contains(d.text[above:], "#") {
+				end = above // a comment at the end of the file is not the table's
 			}
 			made = append(made, splice{d.blankAbove(p.start, end), end, ""})
 		default:

@@ -229,6 +229,30 @@ func TestNewFiles(t *testing.T) {
 	}
 }
 
+// TestCommentsStay: a file that install has made isn't removed with what the user wrote into it.
+func TestCommentsStay(t *testing.T) {
+	for id, file := range map[string]string{"codex": ".codex/config.toml", "zed": ".config/zed/settings.json"} {
+		h := newHome(t, nil)
+		h.install(id)
+		path := filepath.Join(h.dir, filepath.FromSlash(file))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		note := map[string]string{"codex": "# notes of mine\n", "zed": "// notes of mine\n"}[id]
+		if err := os.WriteFile(path, append(text, note...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.undo(); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadFile(path); err != nil || !strings.Contains(string(left), note) ||
+			strings.Contains(string(left), "mcp-bridge") {
+			t.Errorf("%s: left is %q, %v", id, left, err)
+		}
+	}
+}
+
 // TestFound: which hosts are on a machine.
 func TestFound(t *testing.T) {
 	h := newHome(t, map[string]string{".cursor/x": "", ".claude.json": "{}", ".gemini/antigravity/x": ""})

@@ -23,6 +23,7 @@ type Return struct {
 
 	note         note
 	rest, failed []noteChange // of the note: those that aren't asked for, and those with a conflict
+	unseen       bool         // the file is gone, or can't be read
 }
 
 // PlanUndo returns the way back of what was written for some hosts, by their IDs, and of some moved
@@ -84,7 +85,7 @@ func (n note) back(pick func(server string) bool) Return {
 	}
 	f, err := Open(n.Path)
 	if err != nil {
-		r.Conflict, r.failed = err, chosen
+		r.Conflict, r.failed, r.unseen = err, chosen, true
 		return r
 	}
 	before, restorable := n.before()
@@ -95,6 +96,7 @@ func (n note) back(pick func(server string) bool) Return {
 		return r
 	case f.info == nil:
 		r.Conflict, r.failed = &FileError{n.Path, "is gone", "its backup is " + config.Show(n.Backup)}, chosen
+		r.unseen = true
 		return r
 	case exact && n.Before == "":
 		f.Remove = true
@@ -180,12 +182,20 @@ func (n note) inverse(f *File, chosen, rest []noteChange) (done, failed []noteCh
 			done = append(done, its...)
 		}
 	}
-	if root, err := edit.Parse(n.Path, f.New); err == nil && len(root) == 0 && n.Before == "" {
+	ours := n.Before == "" && holdsNothing(f.New)
+	if root, err := edit.Parse(n.Path, f.New); err == nil && len(root) == 0 && ours {
 		f.Remove = len(failed) == 0
 	} else if err == nil && len(failed) == 0 {
 		n.withOnly(f, rest, root)
 	}
 	return done, failed, conflict
+}
+
+// holdsNothing reports whether a file has neither values nor comments.
+func holdsNothing(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) == 0 || bytes.HasPrefix(text, []byte("{")) && bytes.HasSuffix(text, []byte("}")) &&
+		len(bytes.Trim(text, "{} \t\r\n")) == 0
 }
 
 // takeBack takes one change back. known means that before is what the file held before.
@@ -245,7 +255,7 @@ func (j *Journal) Undo(ctx context.Context, r Return) error {
 	}
 	same := func(n note) bool { return n.Verb == r.note.Verb && n.Path == r.note.Path }
 	left := r.rest
-	if r.Host == config.Own {
+	if r.Host == config.Own && !r.unseen {
 		r.Conflict = nil
 	} else {
 		left = slices.Concat(left, r.failed)
@@ -266,7 +276,8 @@ func (j *Journal) Undo(ctx context.Context, r Return) error {
 	if err := j.write(slices.DeleteFunc(notes, same)); err != nil {
 		return err
 	}
-	if b := unused; b != "" {
+	others := func(n note) bool { return n.Backup == unused && !same(n) } // of equal content
+	if b := unused; b != "" && !slices.ContainsFunc(notes, others) {
 		if err := os.Remove(b); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

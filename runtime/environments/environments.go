@@ -136,15 +136,23 @@ type network struct {
 // uv or pip, whose files it reads.
 func (e *Environments) network() network {
 	index, _ := e.rules()
-	n := network{index: index, toUV: index, proxy: wheels.ProxyFrom(os.Getenv, os.ReadFile)}
+	n := network{index: index, toUV: index, proxy: wheels.ProxyFrom(os.Getenv, e.readSettings)}
 	if n.index == "" {
 		var ofUV bool
-		if n.index, ofUV = wheels.IndexFrom(os.Getenv, os.ReadFile); !ofUV {
+		if n.index, ofUV = wheels.IndexFrom(os.Getenv, e.readSettings); !ofUV {
 			n.toUV = n.index
 		}
 	}
 	n.client = through(n.proxy)
 	return n
+}
+
+// readSettings reads a file of uv's or pip's that no one else could have written.
+func (e *Environments) readSettings(file string) ([]byte, error) {
+	if err := e.cfg.Trust.File(file); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
 }
 
 // through returns a client that uses a proxy, or nil if none is named or its URL can't be read.

@@ -206,7 +206,8 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) er
 // compileLock has uv write a lock to the directory, and returns it.
 func (e *Environments) compileLock(ctx context.Context, program, dir, wanted string,
 	ip wheels.Interpreter) ([]byte, error) {
-	settings, err := wheels.UVSettings(os.Getenv, os.ReadFile)
+	index, minAge := e.rules()
+	settings, err := wheels.UVSettings(os.Getenv, e.readSettings, index == "")
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,6 @@ func (e *Environments) compileLock(ctx context.Context, program, dir, wanted str
 	if err := os.WriteFile(config, settings, 0o600); err != nil { // an index can have a password
 		return nil, e.full(err)
 	}
-	_, minAge := e.rules()
 	oldest := time.Now().Add(-cmp.Or(minAge, young))
 	cmd := exec.CommandContext(ctx, program, "pip", "compile", "--config-file", config, "--quiet", "--no-header",
 		"--only-binary", ":all:", "--exclude-newer", oldest.UTC().Format(time.RFC3339), "--format", "pylock.toml",
@@ -232,18 +232,28 @@ func (e *Environments) compileLock(ctx context.Context, program, dir, wanted str
 	return os.ReadFile(made)
 }
 
-// uvVariables are what uv gets of its own variables: where packages come from. Others, such as
-// UV_CONFIG_FILE, can have it build some.
-var uvVariables = []string{"UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_KEYRING_PROVIDER", "UV_NATIVE_TLS",
-	"UV_SYSTEM_CERTS", "UV_INSECURE_HOST", "UV_OFFLINE", "UV_CACHE_DIR", "UV_HTTP_TIMEOUT"}
+// Of its own variables uv gets those that say where packages come from, unless a policy says it,
+// and how that is reached. Others, such as UV_CONFIG_FILE, can have it build some.
+var (
+	uvIndexes = []string{"UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_NO_INDEX",
+		"UV_FIND_LINKS"}
+	uvVariables = []string{"UV_KEYRING_PROVIDER", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "UV_INSECURE_HOST",
+		"UV_OFFLINE", "UV_CACHE_DIR", "UV_HTTP_TIMEOUT"}
+)
 
 // uvEnviron returns the environment of uv: what engines' programs have, its own variables, and
-// the index and the proxy, unless they come from its own settings.
+// the index and the proxy, unless they come from its own settings. An index of the policy is the
+// only one. uv downloads no Python, and runs none of a .venv above its directory.
 func (e *Environments) uvEnviron() []string {
-	env := runtime.EngineEnviron()
+	env := append(runtime.EngineEnviron(), "UV_PYTHON_DOWNLOADS=never", "UV_SYSTEM_PYTHON=1")
+	index, _ := e.rules()
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(uvVariables, name) || strings.HasPrefix(name, "UV_INDEX") {
+		takes := slices.Contains(uvVariables, name) || strings.HasPrefix(name, "UV_INDEX_") // such as a password
+		if slices.Contains(uvIndexes, name) {
+			takes = index == ""
+		}
+		if takes {
 			env = append(env, kv)
 		}
 	}

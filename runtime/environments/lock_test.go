@@ -29,6 +29,7 @@ func TestAdd(t *testing.T) {
 	t.Setenv("UV_INDEX_STRATEGY", "first-index")
 	t.Setenv("UV_CONFIG_FILE", "/dev/null")
 	t.Setenv("UV_DEFAULT_INDEX", "https://overruled.example/simple")
+	t.Setenv("UV_EXTRA_INDEX_URL", "https://overruled.example/more")
 	t.Setenv("PIP_PROXY", "proxy.example:3128")
 	b.Follow("https://index.example/simple", 0) // as a policy that was edited
 	standIn(t, "cp '"+lock+"' $out; echo \"$args\n$list\n$(env)\" >'"+b.cfg.Dir+"/said'\n")
@@ -39,6 +40,7 @@ func TestAdd(t *testing.T) {
 	for _, want := range []string{"pip compile ", "--only-binary :all:", "--exclude-newer 2",
 		"--python-version 3.",
 		"--python-platform ", "-manylinux", "\none\ntwo>=1\n", "UV_INDEX_STRATEGY=first-index",
+		"UV_PYTHON_DOWNLOADS=never", "UV_SYSTEM_PYTHON=1",
 		"UV_DEFAULT_INDEX=https://index.example/simple", "HTTPS_PROXY=http://proxy.example:3128"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("uv is told %s; %q is missing", said, want)

@@ -44,8 +44,8 @@ const (
 	maxPools = 4 // of a bridge: one for each image, limits and command of the last starts
 )
 
-// claimRights are those in the namespace that claims need; packaging/kubernetes/agent-sandbox.yaml
-// grants the same.
+// claimRights are those in the namespace that claims need, as rights.yaml of
+// packaging/kubernetes/agent-sandbox grants them.
 var claimRights = func() (all []authorizationv1.ResourceAttributes) {
 	for resource, verbs := range map[string]string{"sandboxclaims": "create get delete deletecollection",
 		"sandboxwarmpools": "create list delete deletecollection",
@@ -108,11 +108,8 @@ func (l *claims) of(resource string) dynamic.ResourceInterface {
 }
 
 // create makes an object of agent-sandbox. One that is there already is no error.
-func (l *claims) create(
-	ctx context.Context,
-	resource, kind, name, instance string,
-	spec map[string]any,
-) error {
+func (l *claims) create(ctx context.Context, resource, kind, name, instance string,
+	spec map[string]any) error {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	o.SetAPIVersion(agents.String())
 	o.SetKind(kind)

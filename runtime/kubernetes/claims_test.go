@@ -181,7 +181,9 @@ func TestNoClaims(t *testing.T) {
 			s := withAgents(f)
 			prepare(f, s)
 			d := f.driver(t, Config{})
-			d.times.start = time.Second
+			if s.asleep {
+				d.times.start = time.Second
+			}
 			g := f.target(d)(t)
 			_, err := d.Run(t.Context(), g.Spec("print(1)"), silent())
 			if s.asleep {

@@ -73,7 +73,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 }
 
 func briefly(d *Driver) {
-	d.times.renew, d.times.lease = 100*time.Millisecond, 2*time.Second
+	d.times.renew, d.times.lease = 300*time.Millisecond, 6*time.Second
 	d.Times = engine.Times{Cleanup: 3 * time.Second, Silence: 2 * time.Second, Retry: time.Second / 4}
 }
 
@@ -170,9 +170,10 @@ func TestLeaseRefused(t *testing.T) {
 		return nil
 	}
 	f.mu.Unlock()
-	<-r.done // nothing was sent to it
-	if r.exit.Code == 7 {
-		t.Errorf("the run ended with %+v, %v", r.exit, r.err)
+	select {
+	case <-r.done: // nothing was sent to it
+	case <-time.After(time.Minute):
+		t.Fatal("the run goes on, whose lease is over")
 	}
 	_, err := d.Run(t.Context(), spec("print(1)"), silent())
 	said(t, err, "other bridges may remove its pods", "kubectl cluster-info")
@@ -205,9 +206,10 @@ func TestLostWhileWarm(t *testing.T) {
 		t.Errorf("without an API server: %+v, %v", r, err)
 	}
 	f.recover()
-	if r, err := run(); err != nil || r.Stdout() != "42\n" {
-		t.Errorf("with the API server back: %+v, %v", r, err)
-	}
+	eventually(t, "runs take place with the API server back", func() bool {
+		r, err := run()
+		return err == nil && r.Stdout() == "42\n"
+	})
 	s.Close()
 	eventually(t, "nothing is left", func() bool { _, pods := f.count(""); return pods == 0 })
 }
@@ -268,9 +270,10 @@ func TestNewToken(t *testing.T) {
 	f.mu.Lock()
 	f.expired = false
 	f.mu.Unlock()
-	if again, err := d.Connect(t.Context()); err != nil || again == c {
-		t.Errorf("the same connection is used: %v", err)
-	}
+	eventually(t, "another connection is used", func() bool { // an attempt that is under way has the old token
+		again, err := d.Connect(t.Context())
+		return err == nil && again != c
+	})
 }
 
 // TestReaches: a pod without the guest finds out whether the cluster's network keeps it from the

@@ -66,6 +66,9 @@ func TestThousandSandboxes(t *testing.T) {
 	awaitLine(t, out, "called")
 	t.Logf("%d calls took %v", 2*n, time.Since(began).Round(time.Millisecond))
 	for request, count := range f.counts() {
+		if request == "list pods" { // of the sweep, once a minute
+			continue
+		}
 		if more := count - before[request]; more > 0 && strings.Contains(request, "pods") {
 			t.Errorf("%s: %d requests for %d calls, want none", request, more, 2*n)
 		}

@@ -115,6 +115,9 @@ func (w *pods) heard(o any, gone bool) {
 	if r == nil {
 		return
 	}
+	if r.pod != nil && r.pod.UID != p.UID {
+		return // another's, with the labels of ours
+	}
 	r.pod, r.gone = p, gone
 	close(r.changed)
 	r.changed = make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -55,14 +56,23 @@ func uvFiles(getenv func(string) string) []string {
 	return []string{filepath.Join(config, "uv", "uv.toml"), "/etc/uv/uv.toml"}
 }
 
-// uvKeys are the settings of uv that say where packages come from, and how that is reached.
-var uvKeys = []string{"index", "index-url", "extra-index-url", "index-strategy", "keyring-provider",
-	"native-tls", "system-certs", "allow-insecure-host", "http-proxy", "https-proxy", "no-proxy"}
+// uvIndexes are the settings of uv that say where packages come from, and uvReach those that say
+// how that is reached.
+var (
+	uvIndexes = []string{"index", "index-url", "extra-index-url", "index-strategy", "no-index", "find-links"}
+	uvReach   = []string{"keyring-provider", "native-tls", "system-certs", "allow-insecure-host", "http-proxy",
+		"https-proxy", "no-proxy"}
+)
 
-// UVSettings returns a uv.toml that has what uv's own files say of indexes and proxies, and nothing
-// else: other settings, such as no-binary, have uv build packages. getenv and read are as of
-// IndexFrom.
-func UVSettings(getenv func(string) string, read func(file string) ([]byte, error)) ([]byte, error) {
+// UVSettings returns a uv.toml that has what uv's own files say of indexes, if those count, and of
+// proxies, and nothing else: other settings, such as no-binary, have uv build packages. getenv and
+// read are as of IndexFrom.
+func UVSettings(getenv func(string) string, read func(file string) ([]byte, error),
+	indexes bool) ([]byte, error) {
+	keys := uvReach
+	if indexes {
+		keys = slices.Concat(uvIndexes, uvReach)
+	}
 	kept := map[string]any{}
 	for _, file := range uvFiles(getenv) {
 		text, err := read(file)
@@ -78,7 +88,7 @@ func UVSettings(getenv func(string) string, read func(file string) ([]byte, erro
 		}
 		pip, _ := all["pip"].(map[string]any) // nil if there are none
 		for _, settings := range []map[string]any{pip, all} {
-			for _, key := range uvKeys {
+			for _, key := range keys {
 				if value, has := settings[key]; has && kept[key] == nil {
 					kept[key] = value
 				}

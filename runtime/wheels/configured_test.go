@@ -90,14 +90,17 @@ func TestUVSettings(t *testing.T) {
 		"/no": "",
 	} {
 		env := map[string]string{"HOME": "/home/u", "UV_CONFIG_FILE": named}
-		got, err := UVSettings(func(name string) string { return env[name] }, read)
+		got, err := UVSettings(func(name string) string { return env[name] }, read, true)
 		if err != nil || string(got) != want {
 			t.Errorf("with %q: got %q, %v; want %q", named, got, err, want)
 		}
 	}
-	files[mine] = "index = "
 	home := func(name string) string { return map[string]string{"HOME": "/home/u"}[name] }
-	if _, err := UVSettings(home, read); err == nil || !strings.Contains(err.Error(), mine) {
+	if got, err := UVSettings(home, read, false); err != nil || string(got) != "native-tls = true\n" {
+		t.Errorf("without indexes: got %q, %v", got, err)
+	}
+	files[mine] = "index = "
+	if _, err := UVSettings(home, read, true); err == nil || !strings.Contains(err.Error(), mine) {
 		t.Errorf("got %v of a file that is no TOML", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // processor time until `initialize` was answered.
 const percent = 400
 
-// usual is the collector's percentage from Done on, which is Go's default.
+// usual is the collector's percentage from a second after Begin on, which is Go's default.
 const usual = 100
 
 // afterwards is how long after its start the program is taken to have started.
