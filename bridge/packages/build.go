@@ -104,8 +104,8 @@ func (c *Chooser) recovered(ctx context.Context, name string,
 		if why := recover(); why != nil {
 			c.cfg.Log.Error("a build has panicked", "environment", name, "panic", why,
 				"stack", string(debug.Stack()))
-			err = fmt.Errorf("building the environment %s failed in a way that is an error of the bridge; its log has "+
-				"the details: please report them", name)
+			err = fmt.Errorf("building the environment %s failed in a way that is an error of the bridge; its log "+
+				"has the details: please report them", name)
 		}
 	}()
 	return c.buildNow(ctx, name, p)
