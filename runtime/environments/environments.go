@@ -136,10 +136,10 @@ type network struct {
 // uv or pip, whose files it reads.
 func (e *Environments) network() network {
 	index, _ := e.rules()
-	n := network{index: index, toUV: index, proxy: wheels.ProxyFrom(os.Getenv, e.readSettings)}
+	n := network{index: index, toUV: index, proxy: wheels.ProxyFrom(os.Getenv, settingsOf(e.cfg.Trust))}
 	if n.index == "" {
 		var ofUV bool
-		if n.index, ofUV = wheels.IndexFrom(os.Getenv, e.readSettings); !ofUV {
+		if n.index, ofUV = wheels.IndexFrom(os.Getenv, settingsOf(e.cfg.Trust)); !ofUV {
 			n.toUV = n.index
 		}
 	}
@@ -147,12 +147,15 @@ func (e *Environments) network() network {
 	return n
 }
 
-// readSettings reads a file of uv's or pip's that no one else could have written.
-func (e *Environments) readSettings(file string) ([]byte, error) {
-	if err := e.cfg.Trust.File(file); err != nil {
-		return nil, err
+// settingsOf returns what reads a file of uv's or pip's that no one but its owners could have
+// written.
+func settingsOf(owners trust.Owners) func(file string) ([]byte, error) {
+	return func(file string) ([]byte, error) {
+		if err := owners.File(file); err != nil {
+			return nil, err
+		}
+		return os.ReadFile(file)
 	}
-	return os.ReadFile(file)
 }
 
 // through returns a client that uses a proxy, or nil if none is named or its URL can't be read.

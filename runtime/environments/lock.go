@@ -207,7 +207,7 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) er
 func (e *Environments) compileLock(ctx context.Context, program, dir, wanted string,
 	ip wheels.Interpreter) ([]byte, error) {
 	index, minAge := e.rules()
-	settings, err := wheels.UVSettings(os.Getenv, e.readSettings, index == "")
+	settings, err := wheels.UVSettings(os.Getenv, settingsOf(e.cfg.Trust), index == "")
 	if err != nil {
 		return nil, err
 	}
