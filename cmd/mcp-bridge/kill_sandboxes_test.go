@@ -214,7 +214,7 @@ func TestKilledInSandboxes(t *testing.T) {
 // finds each file as it was once, whole, and nothing else is left.
 func TestKilledWhileHibernating(t *testing.T) {
 	needEngine(t)
-	rounds := 2
+	rounds := 1
 	switch {
 	case testing.Short():
 		t.Skip("it waits for sandboxes that are idle")
