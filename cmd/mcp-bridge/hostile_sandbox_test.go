@@ -69,7 +69,8 @@ const canary = "print(6 * 7, mcp_shop.add(a=1, b=9007199254740993)[\"sum\"])"
 // TestHostileTwice runs every program of testdata/hostile twice in a sandbox, and a canary then.
 // An interpreter that a program has broken stays so, which its comment says; but no answer, number
 // of calls, output or line of the audit log of a call may be another call's, or the program's own
-// word. Those that need the machine for themselves come only with MCP_BRIDGE_TEST_LONG=1.
+// word. Every second one, and those that need the machine for themselves, come only with
+// MCP_BRIDGE_TEST_LONG=1.
 func TestHostileTwice(t *testing.T) {
 	needEngine(t)
 	log := filepath.Join(t.TempDir(), "audit.log")
@@ -117,11 +118,12 @@ func TestHostileTwice(t *testing.T) {
 	programs := loadHostile(t)
 	queue := make(chan hostile, len(programs))
 	var alone []hostile
+	long := os.Getenv("MCP_BRIDGE_TEST_LONG") != ""
 	for i, p := range programs {
 		switch {
-		case testing.Short() && i%16 != 0:
+		case testing.Short() && i%16 != 0, !long && i%2 != 0:
 		case p.alone:
-			if os.Getenv("MCP_BRIDGE_TEST_LONG") != "" {
+			if long {
 				alone = append(alone, p)
 			}
 		default:
