@@ -135,7 +135,7 @@ wheels: ## make the environment data from PyPI's wheels, twice, and lock others 
 
 # Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
 OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_BUILT="$(CURDIR)/bin/mcp-bridge" MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
-	go test -race -count=1 -p 1 -timeout 45m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
+	go test -race -count=1 -p 1 -timeout 60m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
 
 guest: ## the guest's own tests in real containers, and data through the bridge; needs setup, build and image
 	@test/guest

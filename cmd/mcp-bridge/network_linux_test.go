@@ -53,6 +53,7 @@ var withoutEngine = []traced{
 	{args: "env export data --oci out", code: exitUnavailable}, {args: "image", code: exitUnavailable},
 	{args: "run -c 1", code: exitUnavailable}, {args: "sandbox"}, {args: "sandbox list", says: "no sandboxes"},
 	{args: "sandbox shell k7f2", code: exitUsage}, {args: "sandbox kill k7f2", code: exitUsage},
+	{args: "sandbox python k7f2", code: exitUsage},
 	{args: "sandbox cp k7f2:a b", code: exitUsage},
 	{args: "serve", input: conversation, says: `"run_python"`},
 	{args: "serve --http 127.0.0.1:0", until: "msg=listening", says: "msg=listening"},

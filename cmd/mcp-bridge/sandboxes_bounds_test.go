@@ -154,8 +154,9 @@ func TestChurnedSandboxes(t *testing.T) {
 		s.churn(c, 12)
 		before := descriptors(t, s.bridge)
 		s.churn(c, second/3)
-		within(t, fmt.Sprintf("there are %d descriptors again, as before", before), func() bool {
-			return descriptors(t, s.bridge) <= before
+		const others = 16 // connections to the engine that are kept for the next request, at most
+		within(t, fmt.Sprintf("there are about %d descriptors again, as before", before), func() bool {
+			return descriptors(t, s.bridge) <= before+others
 		})
 		t.Logf("%d descriptors before, %d after %d more", before, descriptors(t, s.bridge), second/3)
 	})

@@ -283,8 +283,8 @@ const variablesHelp = `
                                     rest
   MCP_BRIDGE_LOG_FORMAT             text or json, on stderr (default text)
   MCP_BRIDGE_SECCOMP                system call filter that the engine sets: strict, engine for its
-                                    default, or the path of a profile (default strict); in a cluster
-                                    localhost/NAME is one of the nodes'
+                                    default, or the path of a profile; in a cluster localhost/NAME is
+                                    one of the nodes' (default strict)
   MCP_BRIDGE_OCI_RUNTIME            what the engine starts containers with, such as runc, crun, runsc
                                     or krun; default: its choice
   MCP_BRIDGE_ALLOW_ROOTFUL          use an engine that runs as root (default false)

@@ -14,6 +14,9 @@ import (
 // TestUntilSignal: the cause of the context's end is the signal, and a cancellation.
 func TestUntilSignal(t *testing.T) {
 	for _, want := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(want) { // as SIGHUP is under nohup(1)
+			continue
+		}
 		ctx, stop := untilSignal(t.Context(), new(app).takes)
 		must(t, sendSignal(os.Getpid(), want))
 		<-ctx.Done()
