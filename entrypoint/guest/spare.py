@@ -25,7 +25,7 @@ SI_USER = 0  # the code of a signal that kill has sent
 
 
 def unfit() -> list[str]:
-    """The imported libraries that don't survive a fork. A file of the code's of such a name is none."""
+    """The imported libraries that don't survive a fork. A file of the code's own with such a name doesn't count."""
     return [name for name in wire.UNFIT if name in sys.modules and _installed(sys.modules[name])]
 
 

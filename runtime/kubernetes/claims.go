@@ -26,7 +26,7 @@ import (
 )
 
 // Where a cluster has agent-sandbox (kubernetes-sigs/agent-sandbox), its controller keeps pools of
-// pods, and a start is a claim of one of them. A pod of a pool waits at its gate and is nobody's: a
+// pods, and a start is a claim of one of them. A pod of a pool waits at its gate and is no run's: a
 // claim is what gives it the labels of its owner. The pod is found by them, in the watch of pods.
 
 // agents is the version of agent-sandbox's API that is used.
@@ -164,7 +164,7 @@ func (l *claims) fail(name string) error {
 			"kubectl get sandboxclaims,sandboxwarmpools"}
 }
 
-// pool returns the name of the pool of pods like p, which it makes if there is none.
+// pool returns the name of the pool of pods like p, which it makes if needed.
 func (l *claims) pool(ctx context.Context, p *corev1.Pod, instance string) (string, error) {
 	p.Spec.ActiveDeadlineSeconds = nil
 	text, err := json.Marshal(p.Spec)
