@@ -34,6 +34,7 @@ type stream struct {
 	events []event
 	first  int           // the number of events[0]; they count from 1
 	next   int           // the number of the first that isn't read
+	begun  int           // the number of the last that the reader may have begun to write
 	reader *response     // nil for none
 	over   bool          // nothing more is sent
 	spent  bool          // no one will read it again
@@ -105,7 +106,7 @@ func (s *stream) take(m *jsonrpc.Message, limit int) (taken, gone bool, news, fr
 		return false, true, nil, nil
 	case s.reader != nil && s.first+len(s.events)-s.next >= limit && !e.answer:
 		return false, false, s.news, nil
-	case m.ID == nil && m.Params == nil && !e.answer && s.unread(m.Raw):
+	case m.ID == nil && m.Params == nil && !e.answer && s.waits(m.Raw):
 		return true, false, nil, nil // a change of what it is about to hear of anyway
 	case s.reader == nil:
 		for len(s.events) >= maxEvents {
@@ -130,10 +131,13 @@ func (s *stream) take(m *jsonrpc.Message, limit int) (taken, gone bool, news, fr
 	return true, false, nil, nil
 }
 
-// unread reports whether a message of the same text isn't read yet. It is called with mu held, as
-// are trim and drop.
-func (s *stream) unread(raw []byte) bool {
-	return slices.ContainsFunc(s.events[s.next-s.first:], func(e event) bool { return bytes.Equal(e.raw, raw) })
+// waits reports whether a message of the same text is still to be written. One that is being written
+// doesn't count: the client may have it, and have looked before the change that raw tells of. It is
+// called with mu held, as are trim and drop.
+func (s *stream) waits(raw []byte) bool {
+	from := max(s.next, s.begun+1) - s.first
+	return slices.ContainsFunc(s.events[min(from, len(s.events)):],
+		func(e event) bool { return bytes.Equal(e.raw, raw) })
 }
 
 // trim drops what was read while there are most events or more is held than is kept.
@@ -222,6 +226,7 @@ func (s *stream) attach(r *response, after int) (last int, ok bool) {
 	if after >= 0 {
 		s.next = min(after+1, s.first+len(s.events))
 	}
+	s.begun = s.next - 1
 	s.changed()
 	return s.next - 1, true
 }
@@ -251,6 +256,7 @@ func (s *stream) read(r *response) (e event, n int, over bool, news <-chan struc
 	case s.reader != r:
 		return e, 0, true, nil
 	case s.next < s.first+len(s.events):
+		s.begun = s.next
 		return s.events[s.next-s.first], s.next, false, nil
 	}
 	return e, 0, s.over, s.news

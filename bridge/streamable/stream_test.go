@@ -93,6 +93,13 @@ func TestSameNews(t *testing.T) {
 	if x.Post(&jsonrpc.Message{Method: "tools", Raw: []byte("tools")}); len(x.events) != 3 {
 		t.Errorf("%d events once it was read", len(x.events))
 	}
+	x.read(r) // and is about to write it
+	for range 2 {
+		x.Post(&jsonrpc.Message{Method: "resources", Raw: []byte("resources")})
+	}
+	if len(x.events) != 4 {
+		t.Errorf("%d events once it may have been written", len(x.events))
+	}
 }
 
 // TestRoom: what a principal doesn't read is bounded, of all its streams together, and what is kept
