@@ -81,16 +81,7 @@ func (h *served) post(
 	if err != nil {
 		return nil, "", err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, "", err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	if session != "" {
-		r.Header.Set("Mcp-Session-Id", session)
-	}
-	answer, err := h.client.Do(r)
+	answer, err := h.do(ctx, http.MethodPost, session, body)
 	if err != nil {
 		return nil, "", err
 	}
@@ -103,13 +94,50 @@ func (h *served) post(
 	return m.Result, answer.Header.Get("Mcp-Session-Id"), nil
 }
 
-// begin opens a session.
+// do makes a request of a session, whose answer the caller closes.
+func (h *served) do(ctx context.Context, method, session string, body []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, h.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+	}
+	return h.client.Do(r)
+}
+
+// begin opens a session, as clients do: it says that it is initialized.
 func (h *served) begin(ctx context.Context) (session string, err error) {
 	_, session, err = h.post(ctx, "", "initialize", map[string]any{
 		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
 		"clientInfo": map[string]any{"name": "bench", "version": "0"},
 	})
-	return session, err
+	if err != nil {
+		return "", err
+	}
+	answer, err := h.do(ctx, http.MethodPost, session,
+		[]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	if err != nil {
+		return "", err
+	}
+	if answer.StatusCode != http.StatusAccepted {
+		err = fmt.Errorf("notifications/initialized: %s", answer.Status)
+	}
+	return session, errors.Join(err, answer.Body.Close())
+}
+
+// listen opens the stream of a session on which it hears what no call is answered with. It has a
+// connection of its own until ctx ends.
+func (h *served) listen(ctx context.Context, session string) error {
+	answer, err := h.do(ctx, http.MethodGet, session, nil) //nolint:bodyclose // ctx ends it
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET: %s", answer.Status)
+	}
+	return err
 }
 
 // python runs printOne, and returns how long it took.
@@ -146,7 +174,7 @@ func (s *suite) measureHTTP(ctx context.Context, h *served) error {
 		}
 		sleep(ctx, pause)
 	}
-	var web, stdio, rest, many series
+	var web, stdio, rest, many, heard series
 	err = s.withWarm(ctx, nil, func(c *client) error {
 		for range s.rounds(200) {
 			if !sleep(ctx, pause) {
@@ -160,16 +188,28 @@ func (s *suite) measureHTTP(ctx context.Context, h *served) error {
 		return nil
 	})
 	rest.add(resident(h.cmd.Process.Pid))
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	var all []string
 	for range s.rounds(sessions) {
-		if _, err := h.begin(ctx); err != nil {
+		session, err := h.begin(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, session)
+	}
+	many.add(resident(h.cmd.Process.Pid))
+	for _, session := range all {
+		if err := h.listen(listening, session); err != nil {
 			return err
 		}
 	}
-	many.add(resident(h.cmd.Process.Pid))
+	heard.add(resident(h.cmd.Process.Pid))
 	s.report.figure("k", "warm run_python of print(1) over HTTP", "ms", web, false)
 	s.report.figure("k", "the same over stdio", "ms", stdio, true)
 	s.report.compare("k", "HTTP in a warm call", web, stdio, "ms")
 	s.report.figure("k", "the bridge's memory with a session", "MB", rest, false)
-	s.report.figure("k", fmt.Sprintf("the same with %d more", s.rounds(sessions)), "MB", many, false)
+	s.report.figure("k", fmt.Sprintf("the same with %d more", len(all)), "MB", many, false)
+	s.report.figure("k", "the same, each with its stream open", "MB", heard, false)
 	return err
 }

@@ -143,7 +143,7 @@ func (s *suite) measure(ctx context.Context, out io.Writer, page string) (err er
 	if s.dir, err = os.MkdirTemp("", "mcp-bridge-bench-"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	defer func() { err = errors.Join(err, s.removeDir()) }()
 	defer func() {
 		if s.podman != nil {
 			err = errors.Join(err, s.podman.close())
@@ -166,6 +166,17 @@ func (s *suite) measure(ctx context.Context, out io.Writer, page string) (err er
 		err = s.report.putInto(page)
 	}
 	return errors.Join(err, context.Cause(ctx), s.report.failure())
+}
+
+// removeDir removes the suite's directory. The watchdog of the last bridge may still write there.
+func (s *suite) removeDir() (err error) {
+	for range 50 {
+		if err = os.RemoveAll(s.dir); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }
 
 // rounds returns the share of n that is to be run, two at least.
