@@ -87,6 +87,10 @@ func (h *served) post(
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
+	if answer.Header.Get("Content-Type") == "text/event-stream" { // an answer that takes its time
+		_, text, _ = bytes.Cut(text, []byte("data: {"))
+		text = append([]byte("{"), text...)
+	}
 	var m message
 	if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal(text, &m) != nil || m.Error != nil {
 		return nil, "", fmt.Errorf("%s: %s, %.500s, %w", method, answer.Status, text, err)

@@ -3,6 +3,8 @@
 package podman
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -53,7 +55,9 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 }
 
 // elsewhere reports whether the engine can't see this machine's files. A socket here may be the end
-// of somebody's tunnel, so what the engine says of its machine is compared with ours.
+// of somebody's tunnel, or the engine's of a machine whose container this is, so what the engine says
+// of its machine is compared with ours. A container on its host's network has its host's name too,
+// and not its files.
 func elsewhere(info *define.Info, e endpoint) bool {
 	if e.VM || strings.HasPrefix(e.URL, "ssh:") || goruntime.GOOS != "linux" {
 		return true
@@ -61,6 +65,11 @@ func elsewhere(info *define.Info, e endpoint) bool {
 	host, err := os.Hostname()
 	if err == nil && info.Host.Hostname != "" && info.Host.Hostname != host {
 		return true
+	}
+	if info.Store != nil && info.Store.RunRoot != "" {
+		if _, err := os.Stat(info.Store.RunRoot); errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
 	}
 	return runtime.OtherKernel(info.Host.Kernel)
 }

@@ -228,19 +228,29 @@ func TestOCIRuntime(t *testing.T) {
 	}
 }
 
-// TestProfileElsewhere: an engine on another machine can't have our profile, and the facts say so.
+// TestProfileElsewhere: an engine that can't see our files, on another machine or on that whose
+// container this is, can't have our profile, and the facts say so.
 func TestProfileElsewhere(t *testing.T) {
-	i := info(true, "v1")
-	host := i["host"].(map[string]any)
-	host["hostname"], host["security"] = "elsewhere", map[string]any{"rootless": true, "seccompEnabled": true}
-	profile := &runtime.SeccompProfile{Name: "strict", JSON: json.RawMessage("{}")}
-	d := New(Config{Endpoint: fakeAPI(t, i), RuntimeDir: t.TempDir(),
-		Hardening: runtime.Hardening{Seccomp: profile}})
-	defer d.Close()
-	f, err := d.Facts(t.Context())
-	if err != nil || !f.Remote || f.Seccomp != "engine" ||
-		!slices.ContainsFunc(f.Lacks, func(s string) bool { return strings.Contains(s, "profile strict") }) {
-		t.Errorf("got %+v, %v", f, err)
+	secure := map[string]any{"rootless": true, "seccompEnabled": true}
+	for name, change := range map[string]func(info, host map[string]any){
+		"another machine": func(_, host map[string]any) { host["hostname"] = "elsewhere" },
+		"in a container on the host's network": func(info, _ map[string]any) {
+			info["store"] = map[string]any{"runRoot": filepath.Join(t.TempDir(), "none")}
+		},
+	} {
+		i := info(true, "v1")
+		host := i["host"].(map[string]any)
+		host["security"] = secure
+		change(i, host)
+		profile := &runtime.SeccompProfile{Name: "strict", JSON: json.RawMessage("{}")}
+		d := New(Config{Endpoint: fakeAPI(t, i), RuntimeDir: t.TempDir(),
+			Hardening: runtime.Hardening{Seccomp: profile}})
+		defer d.Close()
+		f, err := d.Facts(t.Context())
+		if err != nil || !f.Remote || f.Seccomp != "engine" ||
+			!slices.ContainsFunc(f.Lacks, func(s string) bool { return strings.Contains(s, "profile strict") }) {
+			t.Errorf("%s: got %+v, %v", name, f, err)
+		}
 	}
 }
 
