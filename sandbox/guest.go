@@ -234,6 +234,18 @@ func (g *guest) discard() {
 	})
 }
 
+// goneWithin waits for the container's end, and reports whether it came in time.
+func (g *guest) goneWithin(limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-g.gone:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
 // over reports whether the container has ended, or is being killed.
 func (g *guest) over() bool {
 	select {

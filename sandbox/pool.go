@@ -169,11 +169,15 @@ func (p *pool) start(found *machine, w *want) bool {
 	defer stop()
 	bad := g.await(s.cfg.StartTimeout)
 	if g.up.IsZero() || bad > 0 {
+		cause := context.Cause(g.life)
 		g.discard()
+		if cause == nil && g.goneWithin(exitGrace) {
+			cause = g.err
+		}
 		again, pause := p.notStarted(w)
 		if s.life.Err() == nil {
 			s.log.Warn("a container could not be started ahead", "environment", w.machine.env.name(),
-				"cause", context.Cause(g.life), "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
+				"cause", cause, "said", g.stderr.String(), "bad_frames", bad, "pause", pause)
 		}
 		return again
 	}

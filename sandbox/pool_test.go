@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -186,29 +187,36 @@ func TestLookedAtAgainOnce(t *testing.T) {
 	})
 }
 
-// TestNoStartStorm: an engine that can start nothing is asked ever more rarely.
+// TestNoStartStorm: an engine that can start nothing is asked ever more rarely, and the log says what
+// it answers.
 func TestNoStartStorm(t *testing.T) {
-	bubble(t, func(c *sandbox.Config) { c.Standby, c.StandbyIdle = 8, time.Hour },
-		func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
-			call(t, s, "1ms")
-			time.Sleep(time.Minute)
-			fl.set(func() {
-				fl.broken = func() error { return errors.New("out of order") }
-				for _, kill := range fl.alive {
-					kill()
-				}
-			})
-			before := fl.started()
-			for range 60 { // the engine answers, so that a look at it is no help
-				if err := look(s, t.Context(), nil); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(10 * time.Second)
-			}
-			if n := fl.started() - before; n == 0 || n > 20 {
-				t.Errorf("%d starts were tried in ten minutes, want some, and at most 20", n)
+	var said bytes.Buffer
+	change := func(c *sandbox.Config) {
+		c.Standby, c.StandbyIdle, c.Log = 8, time.Hour, slog.New(slog.NewTextHandler(&said, nil))
+	}
+	bubble(t, change, func(t *testing.T, s *sandbox.Sandbox, fl *fleet) {
+		call(t, s, "1ms")
+		time.Sleep(time.Minute)
+		fl.set(func() {
+			fl.broken = func() error { return errors.New("out of order") }
+			for _, kill := range fl.alive {
+				kill()
 			}
 		})
+		before := fl.started()
+		for range 60 { // the engine answers, so that a look at it is no help
+			if err := look(s, t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if n := fl.started() - before; n == 0 || n > 20 {
+			t.Errorf("%d starts were tried in ten minutes, want some, and at most 20", n)
+		}
+	})
+	if !strings.Contains(said.String(), `cause="out of order"`) {
+		t.Errorf("the log says %.500s", said.String())
+	}
 }
 
 // TestDiesAtOnce: guests that die while they wait are replaced, and not in a storm.
