@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms soak conformance clients load browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms soak conformance clients load systemd browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -160,6 +160,9 @@ clients: build ## the SDKs, mcp-remote, Inspector and Claude Code over HTTP, and
 
 load: build ## 200 calls a second into sandboxes over HTTP for five minutes, by vegeta; LOAD="RATE DURATION SANDBOXES"; needs image
 	@test/load/run $(LOAD)
+
+systemd: build ## a manager of systemd runs the units of packaging/systemd, and the bridge is killed under it; needs root and image
+	@test/systemd/run
 
 browser: build ## pages in a headless Chromium try to call the bridge over HTTP; needs setup browser
 	@test/browser/run

@@ -187,8 +187,8 @@ func TestLookedAtAgainOnce(t *testing.T) {
 	})
 }
 
-// TestNoStartStorm: an engine that can start nothing is asked ever more rarely, and the log says what
-// it answers.
+// TestNoStartStorm: an engine that can start nothing is asked ever more rarely, and the log says
+// what it answers.
 func TestNoStartStorm(t *testing.T) {
 	var said bytes.Buffer
 	change := func(c *sandbox.Config) {

@@ -131,9 +131,9 @@ func (s *stream) take(m *jsonrpc.Message, limit int) (taken, gone bool, news, fr
 	return true, false, nil, nil
 }
 
-// waits reports whether a message of the same text is still to be written. One that is being written
-// doesn't count: the client may have it, and have looked before the change that raw tells of. It is
-// called with mu held, as are trim and drop.
+// waits reports whether a message of the same text is still to be written. One that is being
+// written doesn't count: the client may have it, and have looked before the change that raw tells
+// of. It is called with mu held, as are trim and drop.
 func (s *stream) waits(raw []byte) bool {
 	from := max(s.next, s.begun+1) - s.first
 	return slices.ContainsFunc(s.events[min(from, len(s.events)):],

@@ -55,9 +55,9 @@ func facts(info *define.Info, e endpoint, api string) runtime.Facts {
 }
 
 // elsewhere reports whether the engine can't see this machine's files. A socket here may be the end
-// of somebody's tunnel, or the engine's of a machine whose container this is, so what the engine says
-// of its machine is compared with ours. A container on its host's network has its host's name too,
-// and not its files.
+// of somebody's tunnel, or the engine's of a machine whose container this is, so what the engine
+// says of its machine is compared with ours. A container on its host's network has its host's name
+// too, and not its files.
 func elsewhere(info *define.Info, e endpoint) bool {
 	if e.VM || strings.HasPrefix(e.URL, "ssh:") || goruntime.GOOS != "linux" {
 		return true
