@@ -143,7 +143,7 @@ func (s *suite) measure(ctx context.Context, out io.Writer, page string) (err er
 	if s.dir, err = os.MkdirTemp("", "mcp-bridge-bench-"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.removeDir()) }()
+	defer func() { err = errors.Join(err, removeAll(s.dir)) }()
 	defer func() {
 		if s.podman != nil {
 			err = errors.Join(err, s.podman.close())
@@ -168,10 +168,10 @@ func (s *suite) measure(ctx context.Context, out io.Writer, page string) (err er
 	return errors.Join(err, context.Cause(ctx), s.report.failure())
 }
 
-// removeDir removes the suite's directory. The watchdog of the last bridge may still write there.
-func (s *suite) removeDir() (err error) {
+// removeAll removes a directory where the watchdog of the last bridge may still write.
+func removeAll(dir string) (err error) {
 	for range 50 {
-		if err = os.RemoveAll(s.dir); err == nil {
+		if err = os.RemoveAll(dir); err == nil {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -71,7 +71,7 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	}
 	id, began, status := b.newID(), time.Now(), statusPanic
 	ctx, end := b.telemetry.begin(ctx, id)
-	defer func() { end(status, output.Times{Total: time.Since(began)}) }()
+	defer func() { end(status, sandbox.Took{Total: time.Since(began)}) }()
 	req := sandboxRequest(id, a, nil)
 	req.Output, req.File = d.Output, d.File
 	req.Progress = func(what string) {

@@ -81,32 +81,23 @@ func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage
 	if c.Provider == entrypoint.RuntimeProvider {
 		return h.runtimeTool(ctx, c)
 	}
-	return h.call(ctx, c.Provider, c.Tool, c.Input, c.Progress)
+	return recorded(ctx, h, c.Provider, c.Tool,
+		func(ctx context.Context, r *audit.Record) (json.RawMessage, error) {
+			h.auditor.arguments(r, c.Input)
+			res, err := h.callTo(ctx, r, c)
+			r.ResultBytes = len(res)
+			return res, err
+		})
 }
 
-// call calls a tool by its alias or real name, and records it. The code hears of its progress
-// unless toCode is nil.
-func (h *host) call(
-	ctx context.Context, server, name string, input json.RawMessage, toCode func(sandbox.Progress),
-) (json.RawMessage, error) {
-	return recorded(ctx, h, server, name, func(ctx context.Context, r *audit.Record) (json.RawMessage, error) {
-		h.auditor.arguments(r, input)
-		res, err := h.callTo(ctx, r, server, name, input, toCode)
-		r.ResultBytes = len(res)
-		return res, err
-	})
-}
-
-func (h *host) callTo(
-	ctx context.Context, r *audit.Record, server, name string, input json.RawMessage,
-	toCode func(sandbox.Progress),
-) (json.RawMessage, error) {
-	s, err := h.view.Server(server)
+// callTo calls a tool by its alias or real name.
+func (h *host) callTo(ctx context.Context, r *audit.Record, c sandbox.Call) (json.RawMessage, error) {
+	s, err := h.view.Server(c.Provider)
 	if err != nil {
 		return nil, err
 	}
 	r.Server = s.Name
-	args, err := object(input)
+	args, err := object(c.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -114,19 +105,19 @@ func (h *host) callTo(
 	if err != nil {
 		return nil, err
 	}
-	r.Tool = t.Real(name)
-	tool, ok := t.Find(name)
+	r.Tool = t.Real(c.Tool)
+	tool, ok := t.Find(c.Tool)
 	if !ok {
-		if d, denied := t.Denied(name); denied {
+		if d, denied := t.Denied(c.Tool); denied {
 			judged(r, d)
 		}
-		return nil, t.NoTool(name)
+		return nil, t.NoTool(c.Tool)
 	}
 	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
 		return nil, err
 	}
 	ask := func(ctx context.Context) (json.RawMessage, error) {
-		return h.upstreams.Call(h.observed(ctx, s, tool.Name, toCode), s.Name, tool.Name, args)
+		return h.upstreams.Call(h.observed(ctx, s, tool.Name, c.Progress), s.Name, tool.Name, args)
 	}
 	res, err := withLogin(ctx, h, s, func() (json.RawMessage, error) {
 		return upstreamSpan(ctx, h.telemetry, s.Name, "tools/call", tool.Name, ask)

@@ -42,7 +42,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 	r := requestOf(ctx)
 	p := r.Report(ctx)
 	defer p.Finish() // before the answer is sent, and when the call panics
-	t := output.Times{}
+	t := sandbox.Took{}
 	ctx, end := b.telemetry.begin(ctx, id)
 	defer func() {
 		if status == statusPanic {
@@ -51,8 +51,8 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 		end(status, t)
 		r.Afterwards(func() {
 			b.clients.Log(slog.LevelInfo, "run_python", append([]any{"run", id, "status", status,
-				"queued", rounded(t.Queued), "started", rounded(t.Prepared + t.Started),
-				"ran", rounded(t.Ran), "took", rounded(t.Total)}, r.whose()...)...)
+				"queued", rounded(t.Queued), "started", rounded(t.Prepared + t.Start),
+				"ran", rounded(t.Run), "took", rounded(t.Total)}, r.whose()...)...)
 		})
 	}()
 	o := b.run(ctx, id, raw, r, p, &t)
@@ -67,7 +67,7 @@ func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallTo
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
 func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r request, p *client.Progress,
-	t *output.Times) output.Outcome {
+	t *sandbox.Took) output.Outcome {
 	ctx, c, release := b.pin(ctx)
 	defer release()
 	a, err := b.decode(c, raw)
@@ -99,7 +99,7 @@ func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r requ
 		return inputs, unopened
 	}
 	res, env, err := b.inEnvironment(b.forwarding(ctx, r), box, req, a, r, p)
-	t.Queued, t.Prepared, t.Started, t.Ran = res.Took.Queued, res.Took.Prepared, res.Took.Start, res.Took.Run
+	*t = res.Took
 	switch {
 	case unopened != nil:
 		return output.Refused(id, output.StatusInvalid, unopened)

@@ -15,7 +15,6 @@ import (
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
-	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -83,17 +82,17 @@ func carried(ctx context.Context, meta *mcp.Meta) context.Context {
 
 // begin starts the span of a call of run_python. Its end counts the call.
 func (s *telemetry) begin(ctx context.Context, id string) (
-	inSpan context.Context, end func(status string, t output.Times),
+	inSpan context.Context, end func(status string, t sandbox.Took),
 ) {
 	if s.off {
-		return ctx, func(string, output.Times) {}
+		return ctx, func(string, sandbox.Took) {}
 	}
 	ctx, span := s.tracer.Start(ctx, "tools/call "+runPythonName, trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(
 			attribute.String("mcp.method.name", "tools/call"),
 			attribute.String("gen_ai.tool.name", runPythonName),
 			attribute.String("mcp_bridge.run.id", id)))
-	return ctx, func(status string, t output.Times) {
+	return ctx, func(status string, t sandbox.Took) {
 		failing(span, status, string(sandbox.StatusOK))
 		span.End()
 		by := metric.WithAttributes(attribute.String("status", status))

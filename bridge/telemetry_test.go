@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
-	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -174,7 +173,7 @@ func TestSignalsOffCostNothing(t *testing.T) {
 		}
 		called(audit.Record{}, true, time.Second)
 		e.end("ok")
-		ended("ok", output.Times{})
+		ended("ok", sandbox.Took{})
 	})
 	if n > 0 {
 		t.Errorf("%v allocations", n)

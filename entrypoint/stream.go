@@ -69,15 +69,6 @@ func (r *Reader) Read() (FromGuest, error) {
 	return f, nil
 }
 
-// Decode reads the next frame into v, as json.Unmarshal does, with the errors of Read.
-func (r *Reader) Decode(v any) error {
-	line, err := r.line()
-	if err != nil {
-		return err
-	}
-	return decode(line, v)
-}
-
 func decode(line []byte, v any) error {
 	if len(line) == 0 || line[0] != '{' {
 		return &FrameError{Size: int64(len(line)) + 1, Reason: "no JSON object", Start: start(line)}

@@ -15,7 +15,6 @@ import (
 type session struct {
 	sandbox *Sandbox
 	req     Request
-	host    Host
 	ticket  *ticket
 	machine machine
 	inputs  []Input
@@ -52,16 +51,13 @@ func newSession(s *Sandbox, r Request, h Host) *session {
 	n := &session{
 		sandbox:  s,
 		req:      r,
-		host:     h,
 		ticket:   &ticket{principal: r.Principal},
 		captured: newCapture(s.cfg.OutputLimit),
 		files:    newCollector(s.cfg.ArtifactLimit, &s.filesHeld),
 	}
-	n.calls = s.newCalls(r, h, n.background)
+	n.calls = s.newCalls(r, h, n.wg.Go)
 	return n
 }
-
-func (n *session) background(f func()) { n.wg.Go(f) }
 
 // order returns the execute frame of the run, as a line.
 func (n *session) order() ([]byte, error) {
@@ -112,7 +108,7 @@ func (n *session) start(ctx context.Context, sent time.Time, order []byte) bool 
 	if stopped {
 		n.cancelWithin(time.Now())
 	}
-	n.background(func() {
+	n.wg.Go(func() {
 		if stopped {
 			n.unsentFrame(n.stdin.Write(entrypoint.Cancel{Type: entrypoint.TypeCancel, ID: n.req.ID}))
 		}

@@ -86,22 +86,13 @@ type durations struct {
 	Total   float64 `json:"totalMs"`             // of the call, from its arrival to its answer
 }
 
-// Times are where a call's time went. All but Total are zero where the call never came so far.
-type Times struct {
-	Queued   time.Duration // until other calls had ended
-	Prepared time.Duration // until engine and image were there
-	Started  time.Duration // until the container was ready
-	Ran      time.Duration // the code's own
-	Total    time.Duration
-}
-
 // longWait is the time in the queue from which on the text of a result mentions it.
 const longWait = time.Second
 
-// Timed adds where the call's time went.
-func (o *Outcome) Timed(t Times) {
+// Timed adds where the call's time went. What it never came to is zero.
+func (o *Outcome) Timed(t sandbox.Took) {
 	o.Durations = durations{
-		Queue: millis(t.Queued), Start: millis(t.Started), Run: millis(t.Ran), Total: millis(t.Total),
+		Queue: millis(t.Queued), Start: millis(t.Start), Run: millis(t.Run), Total: millis(t.Total),
 	}
 	if t.Prepared >= time.Millisecond {
 		o.Durations.Prepare = millis(t.Prepared)
