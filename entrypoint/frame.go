@@ -135,8 +135,8 @@ const (
 )
 
 // Options bound one run inside the guest. The host enforces its own bounds whatever the guest makes
-// of these. The first four are execbox's. This guest reads one of them, MemoryLimitBytes, by which it
-// knows how large a state it can copy.
+// of these. The first four are execbox's. This guest reads one of them, MemoryLimitBytes, by which
+// it knows how large a state it can copy.
 type Options struct {
 	TimeoutMs        int64 `json:"timeoutMs"`
 	MemoryLimitBytes int64 `json:"memoryLimitBytes"`
