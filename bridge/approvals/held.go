@@ -27,7 +27,7 @@ func (a *Approvals) Refuse(s discovery.Server) error {
 		return nil
 	}
 	return errors.New(a.reason() + "; the user has to approve it at a terminal (mcp-bridge servers " +
-		"approve, with its name)")
+		"approve, with its name, or with --all for all that are held)")
 }
 
 // HeldNames returns the names of the servers that are held.

@@ -191,7 +191,8 @@ func (p *planner) move(i int) config.Refusal {
 	}
 	if state := stateOf(c); state != discovery.Unusable && p.wish.Held(c.Server) {
 		return config.Refuse("it is new, or has changed, where code could have written it",
-			"type: mcp-bridge servers approve "+text.ShellWord(name))
+			"look at it and approve it: mcp-bridge servers approve "+text.ShellWord(name)+
+				", or --all, which asks about each")
 	}
 	if entry.AllowedTools, entry.DisabledTools, why = c.Written.Tools.Own(); why.Refused() {
 		return why
