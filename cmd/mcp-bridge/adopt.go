@@ -151,7 +151,7 @@ func shownMoves(in *install.Installer, plan install.Moves) (string, error) {
 	}
 	for _, f := range append([]*install.File{own}, others...) {
 		if len(plan.All) > 0 && f.Changed() {
-			b.WriteString(f.Diff())
+			b.WriteString(f.Diff() + "\n")
 		}
 	}
 	for _, m := range plan.All {

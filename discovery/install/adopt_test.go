@@ -2,6 +2,7 @@ package install
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,64 @@ func TestAdoptRoundTrip(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDiff: what is shown of a move names each file and what its changes are in. Entries that come
+// are whole, in one piece where they stand together, without what could be a secret.
+func TestDiff(t *testing.T) {
+	const before = `{
+  "mcpServers": {
+    "a": {"command": "a", "env": {"TOKEN": "SECRET-1"}},
+    "b": {"command": "b"},
+    "us": {"command": "mcp-bridge"}
+  }
+}
+`
+	const mine = `{
+  "mcpServers": {
+    "mine": {"command": "mine", "env": {"TOKEN": "SECRET-2"}}
+  }
+}
+`
+	h := newHome(t, map[string]string{cursor: before, adopted: mine,
+		".codex/config.toml": "[mcp_servers.us]\ncommand = \"mcp-bridge\"\n\n[mcp_servers.c]\ncommand = \"c\"\n"})
+	h.cfg.Env.SecretFile = func(name string) string { return h.path("secrets/" + name) }
+	h.journal.Verb = "adopt"
+	_, shown := h.adoptAll()
+	want := `--- ~/adopted.json
++++ ~/adopted.json
+@@ line 3, in mcpServers @@
+-    …
++    …,
++    "a": {
++      "command": "a",
++      "env": {
++        "TOKEN": "${secret:a.TOKEN}"
++      }
++    },
++    "b": {
++      "command": "b"
++    },
++    "c": {
++      "command": "c"
++    }
+--- ~/mcp.json
++++ ~/mcp.json
+@@ line 3, in mcpServers @@
+-a: …
+@@ line 4, in mcpServers @@
+-b: …
+--- ~/config.toml
++++ ~/config.toml
+@@ line 6, in mcp_servers → c @@
++enabled = false
+`
+	for _, path := range []string{adopted, cursor, ".codex/config.toml"} {
+		shown = strings.ReplaceAll(shown, h.path(path), "~/"+filepath.Base(path))
+	}
+	if d := cmp.Diff(want, shown); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
