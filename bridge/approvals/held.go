@@ -68,5 +68,6 @@ func (e *UntrustedError) Error() string {
 // Hint names the next step for a person.
 func (e *UntrustedError) Hint() string {
 	return "read the file, and see with mcp-bridge policy check what is in it; to follow it, run with " +
-		"MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve"
+		"MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve; until then a bridge that runs takes over only " +
+		"what is stricter in it"
 }
