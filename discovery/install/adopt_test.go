@@ -1,6 +1,7 @@
 package install
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -320,6 +321,60 @@ func TestUndoSome(t *testing.T) {
 	for name := range before {
 		if _, err := os.Stat(h.path(name)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestSharedBackup: where two commands found a file alike, its backup is of both, and stays until
+// the last of them is undone.
+func TestSharedBackup(t *testing.T) {
+	const before = `{"mcpServers": {"a": {"command": "a"}}}`
+	h := newHome(t, map[string]string{cursor: before})
+	h.install("cursor")
+	installed := h.read(cursor)
+	h.write(cursor, before) // by hand
+	f, err := Open(h.path(cursor))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Change(edit.Change{Path: []string{"mcpServers", "b"}, Value: config.Of("b")}); err != nil {
+		t.Fatal(err)
+	}
+	h.journal.Verb = "adopt"
+	if err := h.journal.Write(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.undo(); err != nil || h.read(cursor) != before || h.read(cursor+backupEnding) != before {
+		t.Fatalf("%v: %s, and the backup %q", err, h.read(cursor), h.read(cursor+backupEnding))
+	}
+	h.write(cursor, installed)
+	h.journal.Verb = "install"
+	if err := h.undo(); err != nil || h.read(cursor) != before {
+		t.Errorf("%v: %s", err, h.read(cursor))
+	}
+	h.isClean()
+}
+
+// TestOwnFileGone: the bridge's own file that is gone when adopt is undone is a conflict, as often
+// as it is tried, and the backup of what it held before stays.
+func TestOwnFileGone(t *testing.T) {
+	h := newHost(t, "cursor", map[string]string{cursor: `{"mcpServers": {"a": {"command": "a"}}}`,
+		adopted: `{"mcpServers": {"mine": {"command": "mine"}}}`})
+	h.adoptAll()
+	h.remove(adopted)
+	for range 2 {
+		back, err := h.journal.PlanUndo(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range back {
+			err = errors.Join(err, h.journal.Undo(t.Context(), r))
+		}
+		if err == nil || !strings.Contains(err.Error(), "adopted.json is gone") {
+			t.Errorf("undone: %v", err)
+		}
+		if !strings.Contains(h.read(adopted+backupEnding), `"mine"`) || !strings.Contains(h.read(cursor), `"a"`) {
+			t.Errorf("left are %q", h.files())
 		}
 	}
 }
