@@ -207,8 +207,8 @@ func neverSeen(names []string) string {
 		return ""
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("never started by the bridge: %s; whether they start, and the tokens of their tools, "+
-		"is not known. To see both, type: mcp-bridge tools\n",
+	return fmt.Sprintf("not yet seen to start: %s; so the tokens of their tools aren't known either. To start "+
+		"them and count, type: mcp-bridge tools\n",
 		text.Escape(strings.Join(slices.Compact(names), ", ")))
 }
 

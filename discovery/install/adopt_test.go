@@ -166,6 +166,10 @@ func TestDiff(t *testing.T) {
 	if d := cmp.Diff(want, shown); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	h = newHome(t, map[string]string{".config/zed/settings.json": "{\n  \"context_servers\": {}\n}\n"})
+	if shown := h.install("zed"); strings.Count(shown, "@@ line") != 1 {
+		t.Errorf("changes that stand together are shown apart:\n%s", shown)
+	}
 }
 
 // mine returns a file's text behind its mode, with what a user has put in as the first line or

@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
@@ -17,20 +18,23 @@ func (f *File) Diff() string {
 	if f.Remove {
 		return "--- " + name + "\n+++ /dev/null\n(the file is removed: it holds nothing else)\n"
 	}
-	for i, place := 0, ""; i < len(f.hunks); {
-		from, n, shown := f.hunks[i], 1, f.hunks[i].shown
-		for ; i+n < len(f.hunks) && f.hunks[i+n].place == from.place; n++ {
-			// What lies between two changes may be a secret.
-			_, both, oneSided := differing(from.before, f.hunks[i+n].after)
-			if from.hides || f.hunks[i+n].hides || !oneSided {
+	for i := 0; i < len(f.hunks); i++ {
+		h := f.hunks[i]
+		for ; i+1 < len(f.hunks); i++ {
+			next := f.hunks[i+1]
+			_, both, oneSided := differing(h.before, next.after)
+			if h.hides || next.hides || !oneSided { // what lies between two changes may be a secret
 				break
 			}
-			shown = both
+			h.shown, h.line = both, min(h.line, next.line)
+			for !slices.Equal(h.in, next.in[:min(len(h.in), len(next.in))]) {
+				h.in = h.in[:len(h.in)-1]
+			}
 		}
-		if from.place != place && f.info != nil {
-			all += from.place
+		if f.info != nil {
+			all += h.place()
 		}
-		all, place, i = all+shown, from.place, i+n
+		all += h.shown
 	}
 	if f.info == nil {
 		return "--- /dev/null\n+++ " + name + "\n" + all
@@ -40,35 +44,42 @@ func (f *File) Diff() string {
 
 // A hunk is the lines that a change touches, as they are and as they may be shown.
 type hunk struct {
-	place         string // the line of the file as it was read, and what the change is in
+	line          int      // of the file as it was read; 0 for none
+	in            []string // what the change is in
 	text, shown   string
 	before, after []byte // the file, with what may be shown of the lines
 	hides         bool   // the entry shows as one line
+}
+
+func (h hunk) place() string {
+	switch {
+	case h.line == 0:
+		return ""
+	case len(h.in) == 0:
+		return fmt.Sprintf("@@ line %d @@\n", h.line)
+	}
+	return fmt.Sprintf("@@ line %d, in %s @@\n", h.line, edit.Dotted(h.in))
 }
 
 // hunkOf returns the hunk of a change. Of a moved server's entry the values are hidden that could
 // be secrets, and of one that goes, or comes back, everything.
 func (f *File) hunkOf(c fileChange, before, after []byte) hunk {
 	line, text, _ := differing(before, after)
-	h := hunk{text: text, shown: text, before: before, after: after}
+	h := hunk{line: line, in: c.Path, text: text, shown: text, before: before, after: after}
 	if len(f.hunks) > 0 {
 		if made, err := edit.Apply(f.Path, f.old, c.Change); err == nil {
-			line, _, _ = differing(f.old, made)
+			h.line, _, _ = differing(f.old, made)
 		}
 	}
-	in := c.Path
-	if len(in) > 0 && !c.Add {
-		in = in[:len(in)-1]
+	whole, was := c.Value, config.Value{}
+	if root, err := edit.Parse(f.Path, before); err == nil {
+		was, _ = edit.At(root, c.Path)
 	}
-	h.place = fmt.Sprintf("@@ line %d @@\n", line)
-	if len(in) > 0 {
-		h.place = fmt.Sprintf("@@ line %d, in %s @@\n", line, edit.Dotted(in))
-	}
-	whole := c.Value
 	if whole.Is("nothing") {
-		if root, err := edit.Parse(f.Path, before); err == nil {
-			whole, _ = edit.At(root, c.Path)
-		}
+		whole = was
+	}
+	if goes := c.Value.Is("nothing"); len(c.Path) > 0 && !c.Add && (goes || was.Is("nothing")) {
+		h.in = c.Path[:len(c.Path)-1] // a value that takes another's place is what the change is in
 	}
 	if _, entry := whole.Object(); c.move == nil || !entry {
 		return h
@@ -87,7 +98,7 @@ func (f *File) hunkOf(c fileChange, before, after []byte) hunk {
 			return h
 		}
 	}
-	h.shown, h.hides = sign+edit.Dotted(c.Path[len(in):])+": …\n", true
+	h.shown, h.hides = sign+edit.Dotted(c.Path[len(h.in):])+": …\n", true
 	return h
 }
 
