@@ -27,7 +27,7 @@ func (a *Approvals) Refuse(s discovery.Server) error {
 		return nil
 	}
 	return errors.New(a.reason() + "; the user has to approve it at a terminal (mcp-bridge servers " +
-		"approve, with its name)")
+		"approve, with its name, or with --all for all that are held)")
 }
 
 // HeldNames returns the names of the servers that are held.
@@ -68,5 +68,6 @@ func (e *UntrustedError) Error() string {
 // Hint names the next step for a person.
 func (e *UntrustedError) Hint() string {
 	return "read the file, and see with mcp-bridge policy check what is in it; to follow it, run with " +
-		"MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve"
+		"MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve; until then a bridge that runs takes over only " +
+		"what is stricter in it"
 }

@@ -36,7 +36,8 @@ const maxNoes = 2
 
 // mustApprove ends an error that a model reads. It names no command that a model with a shell could
 // run as it stands.
-const mustApprove = "The user has to approve it at a terminal (mcp-bridge servers approve, with its name)."
+const mustApprove = "The user has to approve it at a terminal (mcp-bridge servers approve, " +
+	"with its name, or with --all for all that are held)."
 
 // Starts has the user asked whether servers that are held may be started: one question at a time,
 // and none again about a definition that the user has not said yes to. It is safe for concurrent

@@ -58,7 +58,7 @@ func TestQuestionOfANewServer(t *testing.T) {
 		{"a yes", answer(answerAlways), nil, evil(), true, 1, ""},
 		{"a no", answer(answerNo), nil, evil(), false, 1,
 			"the user was asked, and has not said yes. The user has to approve it at a terminal (mcp-bridge servers " +
-				"approve, with its name)."},
+				"approve, with its name, or with --all for all that are held)."},
 		{"declined", `{"action":"decline","content":{"answer":"always"}}`, nil, evil(), false, 1,
 			"has not said yes"},
 		{"closed", `{"action":"cancel"}`, nil, evil(), false, 1, "has not said yes"},
@@ -66,14 +66,14 @@ func TestQuestionOfANewServer(t *testing.T) {
 		{"no answer", `[]`, nil, evil(), false, 1, "has not said yes"},
 		{"no one to ask", "", cannot, evil(), false, 2,
 			"the user has to say yes first, and the client can't be asked: it is old. The user has to approve it at " +
-				"a terminal (mcp-bridge servers approve, with its name)."},
+				"a terminal (mcp-bridge servers approve, with its name, or with --all for all that are held)."},
 		{"a failure", "", errors.New("lost"), evil(), false, 2, "the user could not be asked: lost"},
 		{"too many lines to be seen", answer(answerAlways), nil,
 			evil(slices.Repeat([]string{""}, maxDefinitionLines)...), false, 0,
 			"too long to be shown in a question. The user has to approve it"},
 		{"too long to be seen whole", answer(answerAlways), nil, evil(strings.Repeat("x", maxDefinition)), false, 0,
 			"too long to be shown in a question. The user has to approve it at a terminal (mcp-bridge servers " +
-				"approve, with its name)."},
+				"approve, with its name, or with --all for all that are held)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := newUser(tt.answer)

@@ -21,6 +21,7 @@ type Packages struct {
 
 	allow, deny []wheels.Requirement // no allow means all
 	path        string
+	waiting     *Packages // see Policy.Tightened; nil for none
 }
 
 // Packages returns what the policy says of packages.
@@ -34,6 +35,11 @@ func (p *Policy) Packages() Packages {
 // Allows returns why an environment with a package may not be made on demand, or nil. version is
 // empty before it is chosen: then rules with versions allow the package.
 func (p Packages) Allows(name, version string) error {
+	if p.waiting != nil {
+		if err := p.waiting.Allows(name, version); err != nil {
+			return err
+		}
+	}
 	if err := p.Denies(name, version); err != nil || len(p.allow) == 0 {
 		return err
 	}
@@ -54,6 +60,11 @@ func (p Packages) Allows(name, version string) error {
 
 // Denies returns an error where packages.deny has a package; see Allows.
 func (p Packages) Denies(name, version string) error {
+	if p.waiting != nil {
+		if err := p.waiting.Denies(name, version); err != nil {
+			return err
+		}
+	}
 	for _, r := range p.deny {
 		if matches(r, name, version, false) {
 			return fmt.Errorf("packages.deny in %s has the package %s", p.path, strings.TrimSpace(r.Text))

@@ -77,6 +77,7 @@ type Policy struct {
 	base   Decision // where nothing else decides; its zero verdict means Allow
 
 	packages Packages
+	waiting  *Policy // see Tightened; nil for none
 }
 
 // rule is a verdict on the tools that it matches.
@@ -102,10 +103,35 @@ func (p *Policy) Path() string { return p.path }
 // Text returns what the file held when it was read.
 func (p *Policy) Text() []byte { return p.text }
 
+// Tightened returns p with all in which a policy that waits for the user's yes is stricter: its
+// verdicts where they are, its limits, and packages that it doesn't allow. It loosens nothing, and
+// its words for people are left out, since anybody may have written it.
+func (p *Policy) Tightened(waiting *Policy) *Policy {
+	out := *p
+	out.waiting, out.limits = waiting, slices.Concat(p.limits, waiting.limits)
+	out.packages.OnDemand = p.packages.OnDemand && waiting.packages.OnDemand
+	out.packages.waiting = &waiting.packages
+	return &out
+}
+
 // Decide returns the verdict on a tool: the strictest of the rules that match it; else the
 // strictest of the hints that apply; else the default. Of several rules that are equally strict,
 // the first in the file is named.
 func (p *Policy) Decide(t Tool) Decision {
+	found := p.decide(t)
+	if p.waiting == nil {
+		return found
+	}
+	switch waiting := p.waiting.decide(t); {
+	case waiting.Verdict > found.Verdict:
+		return Decision{waiting.Verdict, waiting.Source + ", which waits for the user's approval", ""}
+	case waiting.Verdict < found.Verdict:
+		found.Source += ", as the file was before a change that waits for the user's approval"
+	}
+	return found
+}
+
+func (p *Policy) decide(t Tool) Decision {
 	var found Decision
 	for _, r := range p.rules {
 		if r.verdict > found.Verdict {
@@ -286,6 +312,9 @@ func (s selection) String() string {
 
 // Hinted reports whether it may depend on the tool's annotations what Decide says of it.
 func (p *Policy) Hinted(t Tool) bool {
+	if p.waiting != nil && p.waiting.Hinted(t) {
+		return true
+	}
 	if len(p.hints) == 0 {
 		return false
 	}

@@ -395,3 +395,70 @@ func TestKeysInOtherLetters(t *testing.T) {
 		}
 	}
 }
+
+// TestTightened: of a policy that waits for the user's yes, what is stricter counts: for each
+// principal, with its limits and packages, and without its words for people.
+func TestTightened(t *testing.T) {
+	p := parse(t, `
+default = "ask"
+[[rule]]
+tools = ["shop.add"]
+verdict = "deny"
+[[rule]]
+tools = ["shop.echo"]
+verdict = "allow"
+[packages]
+on_demand = true
+min_age = "14d"
+`)
+	waiting := parse(t, `
+[[rule]]
+tools = ["shop.*"]
+who = ["alice"]
+verdict = "deny"
+reason = "say yes to all"
+[[limit]]
+tools = ["shop.echo"]
+calls = 1
+[packages]
+on_demand = true
+deny = ["requests"]
+min_age = "1h"
+index = "https://evil.example/simple"
+`)
+	tight := p.Tightened(waiting)
+	alice, key := tight.For("alice")
+	if _, other := tight.For("bob"); key == other {
+		t.Error("alice has what bob has")
+	}
+	for _, tc := range []struct {
+		who  *Policy
+		tool string
+		want Verdict
+		says string
+	}{
+		{tight, "add", Deny, "as the file was before a change that waits for the user's approval"},
+		{tight, "echo", Allow, "line 6"},
+		{tight, "other", Ask, "as the file was before"},
+		{alice, "echo", Deny, "which waits for the user's approval"},
+		{alice, "add", Deny, "line 3"},
+	} {
+		d := tc.who.Decide(Tool{Server: "shop", Name: tc.tool})
+		if d.Verdict != tc.want || !strings.Contains(d.Source, tc.says) || d.Reason != "" {
+			t.Errorf("%s: %+v", tc.tool, d)
+		}
+	}
+	run := alice.Run()
+	echo := Tool{Server: "shop", Name: "echo"}
+	if first, second := run.Count(echo, 1), run.Count(echo, 1); first != nil || second == nil {
+		t.Errorf("a limit of one call: %v, %v", first, second)
+	}
+	all := tight.Packages()
+	if !all.OnDemand || all.Index != "" || all.MinAge != p.Packages().MinAge || all.Allows("numpy", "") != nil ||
+		all.Allows("requests", "") == nil || all.Denies("requests", "1") == nil {
+		t.Errorf("packages: %+v", all)
+	}
+	if p.Tightened(parse(t, "")).Packages().OnDemand {
+		t.Error("packages are made on demand, which the policy that waits doesn't allow")
+	}
+}

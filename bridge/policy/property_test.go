@@ -68,6 +68,16 @@ func TestProperties(t *testing.T) {
 		more := parse(t, base+strings.Join(rules, "")+fmt.Sprintf("[[rule]]\ntools=['%s']\nverdict=%q\n",
 			r.pattern(), r.verdict()))
 		tool := r.tool()
+		waiting := parse(t, fmt.Sprintf("default=%q\n", r.verdict())+strings.Join(r.rules(), "")+"[hints]\n"+
+			strings.Join(r.hints(), ""))
+		tight := p.Tightened(waiting)
+		if v := tight.Decide(tool).Verdict; v != max(p.Decide(tool).Verdict, waiting.Decide(tool).Verdict) {
+			t.Fatalf("%v: %v by two policies", tool, v)
+		}
+		bare := tool
+		if bare.Annotations = nil; tight.Decide(bare).Verdict != tight.Decide(tool).Verdict && !tight.Hinted(tool) {
+			t.Fatalf("%v: hints count, unsaid", tool)
+		}
 		got := p.Decide(tool)
 		seen[got.Verdict]++
 		if o := other.Decide(tool); o.Verdict != got.Verdict {

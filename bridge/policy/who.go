@@ -49,6 +49,10 @@ func (p *Policy) For(principal string) (theirs *Policy, key string) {
 			out.limits = append(out.limits, l)
 		}
 	}
+	if p.waiting != nil {
+		waiting, key := p.waiting.For(principal)
+		return out.Tightened(waiting), has.String() + "/" + key
+	}
 	return &out, has.String()
 }
 

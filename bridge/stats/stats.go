@@ -203,7 +203,7 @@ func (r Report) Lines() []string {
 			tokens = "not known before mcp-bridge tools has listed them"
 		}
 		lines = append(lines, fmt.Sprintf("definitions that hosts load all the same: %s "+
-			"(servers: %d); moved to the bridge's own file they would stay out", tokens, t.Loaded))
+			"(servers: %d); mcp-bridge adopt moves them behind the bridge", tokens, t.Loaded))
 	}
 	if r.From != nil {
 		lines = append(lines, fmt.Sprintf("results that stayed out since %s: %s of %s (calls: %s, asked about: %s)",

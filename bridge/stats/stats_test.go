@@ -122,7 +122,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	said := strings.Join(r.Lines(), "\n")
 	for _, words := range []string{"about 1,200 tokens (servers: 2); the bridge's own take 650",
-		"about 30 tokens (servers: 1); moved to the bridge's own file they would stay out",
+		"about 30 tokens (servers: 1); mcp-bridge adopt moves them behind the bridge",
 		"since " + noon.Local().Format(time.DateOnly) + ": 12 kB of 12 kB (calls: 1, asked about: 0)"} {
 		if !strings.Contains(said, words) {
 			t.Errorf("%q is missing in\n%s", words, said)

@@ -113,6 +113,22 @@ func TestMaskLasts(t *testing.T) {
 	}
 }
 
+// TestProxyPasswords: a server gets the bridge's proxies, and their passwords aren't shown of what
+// it writes.
+func TestProxyPasswords(t *testing.T) {
+	proxies := []string{"HTTPS_PROXY=http://firm-user:hunter2-a@proxy.firm:3128",
+		"OTHER=http://u:not-a-proxy@host", "http_proxy=http://:hunter2-b%21@proxy.firm:3128",
+		"ALL_PROXY=socks5://proxy.firm:1080"}
+	if got := strings.Join(environ(nil, proxies), " "); !strings.Contains(got, "hunter2-a") {
+		t.Errorf("the server gets %s", got)
+	}
+	s := newSession(Config{Environ: proxies}, discovery.Server{Name: "s"}, hints{})
+	if got, want := s.mask.text("firm-user hunter2-a hunter2-b%21 hunter2-b! proxy.firm:1080 not-a-proxy"),
+		"firm-user *** *** *** proxy.firm:1080 not-a-proxy"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestHideNamed: what a person decides on loses what is said to be secret, of any server, and
 // nothing else.
 func TestHideNamed(t *testing.T) {

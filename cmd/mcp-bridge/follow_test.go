@@ -197,8 +197,8 @@ func TestFollowDuringRun(t *testing.T) {
 	}
 }
 
-// TestFollowPolicy: a policy that changes on disk counts from then on, but one that can't be used,
-// or that code could have written, changes nothing.
+// TestFollowPolicy: a policy that changes on disk counts from then on, but one that can't be used
+// changes nothing.
 func TestFollowPolicy(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "policy.toml")
@@ -236,8 +236,8 @@ func TestFollowPolicy(t *testing.T) {
 	}
 }
 
-// TestFollowApprovedPolicy: a policy that was changed while code ran counts once the user has
-// approved it, in the bridge that runs.
+// TestFollowApprovedPolicy: of a policy that was changed while code ran, what is stricter counts at
+// once, and the rest once the user has approved it, in the bridge that runs.
 func TestFollowApprovedPolicy(t *testing.T) {
 	needEngine(t)
 	path := filepath.Join(t.TempDir(), "policy.toml")
@@ -249,10 +249,13 @@ func TestFollowApprovedPolicy(t *testing.T) {
 	if got := add(); !strings.Contains(got, "may be called, by rule") {
 		t.Fatalf("a call that is denied got %s", got)
 	}
-	must(t, os.WriteFile(path, []byte("default = \"allow\"\n"), 0o600))
+	must(t, os.WriteFile(path, []byte("[[rule]]\ntools = [\"shop.echo\"]\nverdict = \"deny\"\n"), 0o600))
 	f.says(t, "code may have written it")
-	if got := add(); !strings.Contains(got, "may be called, by rule") {
+	if got := add(); !strings.Contains(got, "as the file was before a change that waits") {
 		t.Errorf("before the policy is approved a call got %s", got)
+	}
+	if got := f.python("print(mcp_shop.echo(text='x'))", nil).Text; !strings.Contains(got, "which waits for") {
+		t.Errorf("a call that only the policy denies that isn't approved got %s", got)
 	}
 	cmd := with(command(t, nil, "policy", "approve", "--yes"), vars...)
 	cmd.Dir = filepath.Dir(file)

@@ -290,7 +290,10 @@ func (a *app) writePlans(ctx context.Context, j *install.Journal, policy *instal
 		if policy != nil {
 			shown = "# " + policyTitle + "\n" + policy.Diff() + "\n"
 		}
-		for _, p := range group {
+		for i, p := range group {
+			if i > 0 {
+				shown += "\n"
+			}
 			shown += shownPlan(p)
 			if p.Command != nil {
 				shown += "The entry is written by: " + shellLine(p.Command) + "\n"

@@ -143,7 +143,7 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 		return p.broken
 	case p.policy.Path() == "":
 		fmt.Fprintln(a.stdout, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host "+
-			"shows"+hostsPolicy("check"))
+			"shows"+hostsPolicy("policy check"))
 		return nil
 	}
 	rules, limits := p.policy.Size()
@@ -160,14 +160,14 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 }
 
 // hostsPolicy tells of the policy that install has hosts follow, which no command does by itself,
-// and how one of policy does; it tells nothing where there is no such file.
+// and how one does; it tells nothing where there is no such file.
 func hostsPolicy(command string) string {
 	path := firstPolicy(userDir("XDG_CONFIG_HOME", nil, ".config"))
 	if _, err := os.Stat(path); err != nil || !filepath.IsAbs(path) {
 		return ""
 	}
 	return fmt.Sprintf(".\nHosts that mcp-bridge install has written to follow another; type: "+
-		"MCP_BRIDGE_POLICY=%s mcp-bridge policy %s", text.ShellWord(path), command)
+		"MCP_BRIDGE_POLICY=%s mcp-bridge %s", text.ShellWord(path), command)
 }
 
 // policyApprove takes the user's yes to the policy as it is shown.
@@ -182,7 +182,7 @@ func (a *app) policyApprove(ctx context.Context, yes bool) error {
 	}
 	if file.Path() == "" {
 		return usageError{errors.New("MCP_BRIDGE_POLICY is not set: set it to the file, as your host does" +
-			hostsPolicy("approve"))}
+			hostsPolicy("policy approve"))}
 	}
 	kept, err := a.lasting()
 	if err != nil {

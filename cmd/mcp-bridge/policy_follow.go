@@ -17,7 +17,8 @@ const policyEvery = time.Second
 
 // followPolicy has the bridge go by what the file of the policy holds, as it changes, until ctx
 // ends. What can't be used, or code may have written, is logged once; the policy of before holds
-// on, until the file is right or the user has approved it.
+// on, until the file is right or the user has approved it. What is stricter in a file that code may
+// have written counts at once.
 func (p *parts) followPolicy(ctx context.Context) {
 	path := p.cfg.Policy
 	if path == "" {
@@ -44,7 +45,14 @@ func (p *parts) followPolicy(ctx context.Context) {
 		found, err := policy.Read(path)
 		if err == nil && !p.approvals.Trusts(path, found.Text()) {
 			p.approvals.Reach() // for the command that approves it
-			err = &approvals.UntrustedError{Path: path}
+			untrusted := &approvals.UntrustedError{Path: path}
+			err = untrusted
+			if p.takePolicy(found, false) {
+				p.log.Warn("the policy's file has changed while code was run, so code may have written it: what it "+
+					"denies, asks about and limits counts, and what it allows waits for your yes",
+					"file", path, "next", untrusted.Hint())
+				said = err.Error()
+			}
 		}
 		if settled = err == nil; !settled {
 			if said != err.Error() {
@@ -55,22 +63,32 @@ func (p *parts) followPolicy(ctx context.Context) {
 			continue
 		}
 		said = ""
-		p.takePolicy(found)
+		p.takePolicy(found, true)
 	}
 }
 
-// takePolicy has the bridge go by a policy, unless it does so already.
-func (p *parts) takePolicy(found *policy.Policy) {
+// takePolicy has the bridge go by a policy, or by what is stricter in one that isn't trusted. It
+// reports whether it didn't do so already.
+func (p *parts) takePolicy(found *policy.Policy, trusted bool) (taken bool) {
 	p.changes.Lock()
 	defer p.changes.Unlock()
-	if p.broken == nil && slices.Equal(found.Text(), p.policy.Text()) {
-		return
+	same := func(p *policy.Policy) bool { return p != nil && slices.Equal(p.Text(), found.Text()) }
+	switch {
+	case trusted && p.broken == nil && p.waiting == nil && same(p.policy):
+		return false
+	case !trusted && (p.broken != nil || same(p.waiting)):
+		return false
+	case !trusted:
+		p.waiting = found
+		p.bridge.UpdatePolicy(p.policy.Tightened(found))
+		return true
 	}
-	p.policy, p.broken = found, nil
+	p.policy, p.waiting, p.broken = found, nil, nil
 	p.bridge.UpdatePolicy(found)
 	rules, limits := found.Size()
 	p.log.Info("the policy has changed", "file", found.Path(), "rules", rules, "limits", limits)
 	p.warnOfPolicy()
+	return true
 }
 
 // stateOf is what a file that changes has another of.

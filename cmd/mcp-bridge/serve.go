@@ -87,7 +87,7 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 			"not_used", unusedServers(p.catalog)+len(held))
 		if len(held) > 0 {
 			p.log.Warn("servers are not started before you approve them: they are new, or have changed, where "+
-				"code could have written them", "servers", held)
+				"code could have written them", "servers", held, "next", approveAll)
 		}
 		if what == listening {
 			defer p.follow(ctx)()

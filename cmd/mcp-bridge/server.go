@@ -200,9 +200,19 @@ func (p *parts) refuse(s discovery.Server) error {
 	return p.approvals.Refuse(s)
 }
 
+// approveAll is what a user types to approve all servers that are held. It asks about each.
+const approveAll = "mcp-bridge servers approve --all"
+
 // withoutHeld makes problems of the servers that are held.
 func withoutHeld(c discovery.Catalog, a *approvals.Approvals) discovery.Catalog {
-	return a.WithoutHeld(c, func(s discovery.Server) string { return elicit.HowToApprove(s, "this directory") })
+	several := len(a.HeldNames(c.Servers)) > 1
+	return a.WithoutHeld(c, func(s discovery.Server) string {
+		how := elicit.HowToApprove(s, "this directory")
+		if several {
+			how += "; for all that are held: " + approveAll
+		}
+		return how
+	})
 }
 
 func approveCmd(a *app) *cobra.Command {

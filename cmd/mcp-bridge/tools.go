@@ -103,6 +103,9 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 			printTools(a.stdout, p.bridge.Catalog(), s, tools[i])
 		}
 	}
+	if where := hostsPolicy("tools"); where != "" && p.cfg.Policy == "" && !f.json && !f.stubs {
+		a.say("VERDICT is what holds without a policy, since MCP_BRIDGE_POLICY is not set" + where)
+	}
 	if f.json {
 		if err := printJSON(a.stdout, all); err != nil {
 			return err

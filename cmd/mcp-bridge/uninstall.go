@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
 )
@@ -42,17 +43,22 @@ func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, serv
 			return err
 		}
 	}
+	failed := false
 	for _, r := range back {
 		if r.File != nil {
-			shown += r.File.Diff()
+			shown += r.File.Diff() + "\n"
+		}
+		if o.show && r.Conflict != nil {
+			failed = failed || r.Host != bridge.Name // what was changed in our own files is the user's
+			a.complain(r.Conflict)
 		}
 	}
 	if o.show {
 		fmt.Fprint(a.stdout, shown)
-		return nil
+		return failure(failed)
 	}
 	if shown != "" {
-		if err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
+		if err := a.confirm(ctx, shown, "Write this? [y/N] ", o.yes); err != nil {
 			return err
 		}
 	}

@@ -177,14 +177,24 @@ func (d *document) removeTOML(parts []tomlPart, path []string) (made []splice) {
 		case p.within:
 			made = append(made, d.fromInline(p))
 		case p.header:
-			end := len(d.text)
-			for i+1 < len(parts) && (!parts[i+1].header || below(parts[i+1])) {
-				i++
+			last, next := p, len(d.text)
+			for ; i+1 < len(parts) && (!parts[i+1].header || below(parts[i+1])); i++ {
+				if parts[i+1].header && last.commented(d.text, parts[i+1].start) {
+					break
+				}
+				if !parts[i+1].within {
+					last = parts[i+1]
+				}
 			}
 			if i+1 < len(parts) {
-				end = d.aboveHeader(parts[i+1].start)
-			} else if above := d.aboveHeader(end); strings.Contains(d.text[above:], "#") {
-				end = above // a comment at the end of the file is not the table's
+				next = parts[i+1].start
+			}
+			end := next
+			switch {
+			case last.commented(d.text, next):
+				end = last.end
+			case i+1 < len(parts) && !below(parts[i+1]):
+				end = d.aboveHeader(next)
 			}
 			made = append(made, splice{d.blankAbove(p.start, end), end, ""})
 		default:
@@ -195,6 +205,13 @@ func (d *document) removeTOML(parts []tomlPart, path []string) (made []splice) {
 		}
 	}
 	return made
+}
+
+// commented reports whether a comment stands between the last part of a table and what is next in a
+// text. It isn't the table's to take along: a host's command may have moved it there. What an array
+// of tables holds is no part.
+func (p tomlPart) commented(text string, next int) bool {
+	return !(p.header && p.array) && strings.Contains(text[p.end:next], "#")
 }
 
 // aboveHeader returns where the comment begins that stands right above a header, with the blank

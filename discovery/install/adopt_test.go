@@ -1,7 +1,9 @@
 package install
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +107,68 @@ func TestAdoptRoundTrip(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDiff: what is shown of a move names each file and what its changes are in. Entries that come
+// are whole, in one piece where they stand together, without what could be a secret.
+func TestDiff(t *testing.T) {
+	const before = `{
+  "mcpServers": {
+    "a": {"command": "a", "env": {"TOKEN": "SECRET-1"}},
+    "b": {"command": "b"},
+    "us": {"command": "mcp-bridge"}
+  }
+}
+`
+	const mine = `{
+  "mcpServers": {
+    "mine": {"command": "mine", "env": {"TOKEN": "SECRET-2"}}
+  }
+}
+`
+	h := newHome(t, map[string]string{cursor: before, adopted: mine,
+		".codex/config.toml": "[mcp_servers.us]\ncommand = \"mcp-bridge\"\n\n[mcp_servers.c]\ncommand = \"c\"\n"})
+	h.cfg.Env.SecretFile = func(name string) string { return h.path("secrets/" + name) }
+	h.journal.Verb = "adopt"
+	_, shown := h.adoptAll()
+	want := `--- ~/adopted.json
++++ ~/adopted.json
+@@ line 3, in mcpServers @@
+-    …
++    …,
++    "a": {
++      "command": "a",
++      "env": {
++        "TOKEN": "${secret:a.TOKEN}"
++      }
++    },
++    "b": {
++      "command": "b"
++    },
++    "c": {
++      "command": "c"
++    }
+--- ~/mcp.json
++++ ~/mcp.json
+@@ line 3, in mcpServers @@
+-a: …
+@@ line 4, in mcpServers @@
+-b: …
+--- ~/config.toml
++++ ~/config.toml
+@@ line 6, in mcp_servers → c @@
++enabled = false
+`
+	for _, path := range []string{adopted, cursor, ".codex/config.toml"} {
+		shown = strings.ReplaceAll(shown, h.path(path), "~/"+filepath.Base(path))
+	}
+	if d := cmp.Diff(want, shown); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	h = newHome(t, map[string]string{".config/zed/settings.json": "{\n  \"context_servers\": {}\n}\n"})
+	if shown := h.install("zed"); strings.Count(shown, "@@ line") != 1 {
+		t.Errorf("changes that stand together are shown apart:\n%s", shown)
 	}
 }
 
@@ -261,6 +325,60 @@ func TestUndoSome(t *testing.T) {
 	for name := range before {
 		if _, err := os.Stat(h.path(name)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestSharedBackup: where two commands found a file alike, its backup is of both, and stays until
+// the last of them is undone.
+func TestSharedBackup(t *testing.T) {
+	const before = `{"mcpServers": {"a": {"command": "a"}}}`
+	h := newHome(t, map[string]string{cursor: before})
+	h.install("cursor")
+	installed := h.read(cursor)
+	h.write(cursor, before) // by hand
+	f, err := Open(h.path(cursor))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Change(edit.Change{Path: []string{"mcpServers", "b"}, Value: config.Of("b")}); err != nil {
+		t.Fatal(err)
+	}
+	h.journal.Verb = "adopt"
+	if err := h.journal.Write(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.undo(); err != nil || h.read(cursor) != before || h.read(cursor+backupEnding) != before {
+		t.Fatalf("%v: %s, and the backup %q", err, h.read(cursor), h.read(cursor+backupEnding))
+	}
+	h.write(cursor, installed)
+	h.journal.Verb = "install"
+	if err := h.undo(); err != nil || h.read(cursor) != before {
+		t.Errorf("%v: %s", err, h.read(cursor))
+	}
+	h.isClean()
+}
+
+// TestOwnFileGone: the bridge's own file that is gone when adopt is undone is a conflict, as often
+// as it is tried, and the backup of what it held before stays.
+func TestOwnFileGone(t *testing.T) {
+	h := newHost(t, "cursor", map[string]string{cursor: `{"mcpServers": {"a": {"command": "a"}}}`,
+		adopted: `{"mcpServers": {"mine": {"command": "mine"}}}`})
+	h.adoptAll()
+	h.remove(adopted)
+	for range 2 {
+		back, err := h.journal.PlanUndo(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range back {
+			err = errors.Join(err, h.journal.Undo(t.Context(), r))
+		}
+		if err == nil || !strings.Contains(err.Error(), "adopted.json is gone") {
+			t.Errorf("undone: %v", err)
+		}
+		if !strings.Contains(h.read(adopted+backupEnding), `"mine"`) || !strings.Contains(h.read(cursor), `"a"`) {
+			t.Errorf("left are %q", h.files())
 		}
 	}
 }

@@ -159,7 +159,7 @@ func (f *File) refresh() error {
 			return err
 		}
 	}
-	if !slices.Equal(withoutPlaces(now.hunks), withoutPlaces(f.hunks)) {
+	if !slices.Equal(texts(now.hunks), texts(f.hunks)) {
 		return f.errChanged()
 	}
 	now.host, now.scope = f.host, f.scope

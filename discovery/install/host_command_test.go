@@ -50,3 +50,29 @@ func TestHostCommand(t *testing.T) {
 		})
 	}
 }
+
+// TestHostCommandComments: a comment that the host's own command leaves behind our table, at the
+// end of the file, isn't taken out with it.
+func TestHostCommandComments(t *testing.T) {
+	h := newHome(t, map[string]string{".codex/config.toml": "model = \"m\"\n# notes of mine\n"})
+	p, err := h.plan("codex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = h.journal.WriteBy(t.Context(), p.Files[0], func() error {
+		h.write(".codex/config.toml", "model = \"m\"\n\n[mcp_servers.mcp-bridge]\ncommand = '"+h.cfg.Command[0]+
+			"'\n# notes of mine\n")
+		return nil
+	})
+	if err != nil || !foundItself(h) {
+		t.Fatalf("%v: %s", err, h.read(".codex/config.toml"))
+	}
+	h.write(".codex/config.toml", h.read(".codex/config.toml")+"# and more\n")
+	if err := h.undo(); err != nil {
+		t.Fatal(err)
+	}
+	want := "model = \"m\"\n\n# notes of mine\n\n# and more\n"
+	if got := h.read(".codex/config.toml"); got != want {
+		t.Errorf("left is %q, want %q", got, want)
+	}
+}

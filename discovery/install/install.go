@@ -40,14 +40,18 @@ type Installer struct {
 	cfg    Config
 	reader *config.Reader
 	own    []discovery.Problem // the bridge's entries
+	broken []discovery.Problem // files that can't be read
 }
 
 // New returns an Installer for what the file system holds now.
 func New(cfg Config) *Installer {
 	in := &Installer{cfg: cfg, reader: config.NewReader(cfg.FS, cfg.Env, hosts.Dirs(), nil)}
 	for _, p := range discovery.Scan(cfg.FS, cfg.Env).Problems {
-		if p.State == discovery.Itself {
+		switch {
+		case p.State == discovery.Itself:
 			in.own = append(in.own, p)
+		case p.State == discovery.Broken && p.Server == "":
+			in.broken = append(in.broken, p)
 		}
 	}
 	return in

@@ -48,9 +48,9 @@ type Move struct {
 	was []config.Value // the entries of From, as the plan has them
 }
 
-// A Stay is an entry that doesn't move.
+// A Stay is an entry that doesn't move, or a file that can't be read.
 type Stay struct {
-	Name   string
+	Name   string // empty for a file
 	Source discovery.Source
 	config.Refusal
 }
@@ -59,9 +59,9 @@ type Stay struct {
 type Load struct {
 	Host string
 	Tokens
-	Unknown   int    // servers that were never asked for their tools
-	SearchOff string // the setting that switches the host's tool search off; empty: it has none
-	Whole     Tokens // what definitions take then
+	Unknown   []string // servers that were never asked for their tools, which are not counted
+	SearchOff string   // the setting that switches the host's tool search off; empty: it has none
+	Whole     Tokens   // what definitions take then
 }
 
 // Tokens are those before and after servers have moved.
@@ -119,17 +119,29 @@ func (in *Installer) PlanMoves(w Wish) Moves {
 			plan.Stays = append(plan.Stays, Stay{c.Written.Name, c.Written.Source, p.why[i]})
 		}
 	}
+	for _, b := range in.broken {
+		h := hostNamed(b.Source.Host)
+		read := slices.ContainsFunc(p.all, func(c discovery.Candidate) bool {
+			return c.Written.Source.Path == b.Source.Path // all the same
+		})
+		if !read && h != nil && h.Install != nil && has(w.Hosts, h.Name) &&
+			slices.Contains(h.Install.User, b.Source.Scope) {
+			plan.Stays = append(plan.Stays, Stay{"", b.Source, config.Refuse(b.Reason, b.Next)})
+		}
+	}
 	return plan
+}
+
+// has reports whether a list of names has one, in whatever case; nil has all.
+func has(list []string, name string) bool {
+	return list == nil || slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
 // wanted reports whether an entry is asked for. What is disabled and in the bridge's own file has
 // moved before.
 func (p *planner) wanted(c discovery.Candidate) bool {
-	in := func(list []string, name string) bool {
-		return list == nil || slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
-	}
-	if c.Written.Source.Host == config.Own || !in(p.wish.Hosts, c.Written.Source.Host) ||
-		!in(p.wish.Servers, c.Written.Name) {
+	if c.Written.Source.Host == config.Own || !has(p.wish.Hosts, c.Written.Source.Host) ||
+		!has(p.wish.Servers, c.Written.Name) {
 		return false
 	}
 	switch state := stateOf(c); state {
@@ -179,7 +191,8 @@ func (p *planner) move(i int) config.Refusal {
 	}
 	if state := stateOf(c); state != discovery.Unusable && p.wish.Held(c.Server) {
 		return config.Refuse("it is new, or has changed, where code could have written it",
-			"type: mcp-bridge servers approve "+text.ShellWord(name))
+			"look at it and approve it: mcp-bridge servers approve "+text.ShellWord(name)+
+				", or --all, which asks about each")
 	}
 	if entry.AllowedTools, entry.DisabledTools, why = c.Written.Tools.Own(); why.Refused() {
 		return why
@@ -365,7 +378,7 @@ func (p *planner) loads() (all []Load) {
 		loaded[key] = true
 		n, known := p.wish.Tokens(c.Server, sent)
 		if !known {
-			l.Unknown++
+			l.Unknown = append(l.Unknown, c.Written.Name)
 		}
 		whole, _ := p.wish.Tokens(c.Server, sent.Whole())
 		l.add(n, p.to[i] != nil)

@@ -46,14 +46,27 @@ func common(a, b []byte) (start, end int) {
 	return start, len(a) - same
 }
 
-// patches returns what makes b of a: by runs of lines that differ, and of these what differs.
-func patches(a, b []byte) (all []patch) {
-	x, y := bytes.SplitAfter(a, []byte("\n")), bytes.SplitAfter(b, []byte("\n"))
+// patches returns what makes b of a: by runs of lines that differ, in these by runs of members, and
+// of these what differs.
+func patches(a, b []byte) []patch {
+	return patchesBy("\n", a, b, func(a, b []byte) []patch {
+		return patchesBy(",{}[]", a, b, func(a, b []byte) []patch {
+			start, end := common(a, b)
+			return []patch{{start, end, b[start : len(b)-(len(a)-end)]}}
+		})
+	})
+}
+
+// patchesBy has within find what makes one run of another, of parts that end in one of some bytes.
+func patchesBy(ends string, a, b []byte, within func(a, b []byte) []patch) (all []patch) {
+	x, y := partsOf(a, ends), partsOf(b, ends)
 	at, i, j := 0, 0, 0 // at is where x[i] begins
 	for _, same := range append(sameLines(x, y), [2]int{len(x), len(y)}) {
 		old, with := bytes.Join(x[i:same[0]], nil), bytes.Join(y[j:same[1]], nil)
-		if start, end := common(old, with); !bytes.Equal(old, with) {
-			all = append(all, patch{at + start, at + end, with[start : len(with)-(len(old)-end)]})
+		if !bytes.Equal(old, with) {
+			for _, p := range within(old, with) {
+				all = append(all, patch{at + p.start, at + p.end, p.with})
+			}
 		}
 		at += len(old)
 		if i, j = same[0]+1, same[1]+1; i <= len(x) {
@@ -61,6 +74,18 @@ func patches(a, b []byte) (all []patch) {
 		}
 	}
 	return all
+}
+
+// partsOf splits a text behind each of some bytes.
+func partsOf(text []byte, ends string) (parts [][]byte) {
+	for len(text) > 0 {
+		n := bytes.IndexAny(text, ends) + 1
+		if n == 0 {
+			n = len(text)
+		}
+		parts, text = append(parts, text[:n]), text[n:]
+	}
+	return parts
 }
 
 // mostLines bounds how many lines may differ for sameLines to find those that don't.

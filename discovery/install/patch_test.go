@@ -28,6 +28,10 @@ func TestPatches(t *testing.T) {
 	if all := patches([]byte(long), []byte(edited)); len(all) != 3 {
 		t.Errorf("%d patches", len(all))
 	}
+	line, more := `{"a": [1, 2], "b": 3}`, `{"mine": 0,"a": [1, 2], "b": 3, "c": 4}`
+	if all := patches([]byte(line), []byte(more)); len(all) != 2 {
+		t.Errorf("%d patches of one line", len(all))
+	}
 	if all := patches([]byte(long), []byte(strings.Repeat("a\n", 3000))); len(all) != 1 {
 		t.Errorf("%d patches of another text", len(all))
 	}

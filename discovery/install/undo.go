@@ -147,7 +147,7 @@ func (n note) show(f *File) {
 	}
 	if !bytes.Equal(at, f.old) {
 		said := "(what it held before is put back, from " + config.Show(n.Backup) + ")\n"
-		f.hunks = []hunk{{said, said}}
+		f.hunks = []hunk{{text: said, shown: said}}
 	}
 }
 
