@@ -22,6 +22,8 @@ type limit struct {
 	calls int64 // -1 for no limit
 	bytes int64 // of the arguments of one call, as JSON; -1 for no limit
 	line  int
+
+	waiting bool // for the user's yes: see Tightened
 }
 
 // counted is what calls of a limit are counted by.
@@ -53,7 +55,10 @@ func (r *Run) Count(t Tool, argumentBytes int) error {
 		if _, ok := l.tools.match(t); !ok {
 			continue
 		}
-		source := r.policy.at(fmt.Sprintf("limit on %q", l.tools.String()), l.line)
+		source := r.policy.at("limit of "+unapproved, l.line)
+		if !l.waiting {
+			source = r.policy.at(fmt.Sprintf("limit on %q", l.tools.String()), l.line)
+		}
 		if l.bytes >= 0 && int64(argumentBytes) > l.bytes {
 			return fmt.Errorf("the arguments are %d bytes of JSON, and %d are allowed, by the %s", argumentBytes,
 				l.bytes, source)

@@ -21,7 +21,7 @@ type Packages struct {
 
 	allow, deny []wheels.Requirement // no allow means all
 	path        string
-	waiting     *Packages // see Policy.Tightened; nil for none
+	waiting     []Packages // see Policy.Tightened
 }
 
 // Packages returns what the policy says of packages.
@@ -35,9 +35,9 @@ func (p *Policy) Packages() Packages {
 // Allows returns why an environment with a package may not be made on demand, or nil. version is
 // empty before it is chosen: then rules with versions allow the package.
 func (p Packages) Allows(name, version string) error {
-	if p.waiting != nil {
-		if err := p.waiting.Allows(name, version); err != nil {
-			return err
+	for _, w := range p.waiting {
+		if w.Allows(name, version) != nil {
+			return p.waits(name, version)
 		}
 	}
 	if err := p.Denies(name, version); err != nil || len(p.allow) == 0 {
@@ -60,9 +60,9 @@ func (p Packages) Allows(name, version string) error {
 
 // Denies returns an error where packages.deny has a package; see Allows.
 func (p Packages) Denies(name, version string) error {
-	if p.waiting != nil {
-		if err := p.waiting.Denies(name, version); err != nil {
-			return err
+	for _, w := range p.waiting {
+		if w.Denies(name, version) != nil {
+			return p.waits(name, version)
 		}
 	}
 	for _, r := range p.deny {
@@ -71,6 +71,12 @@ func (p Packages) Denies(name, version string) error {
 		}
 	}
 	return nil
+}
+
+// waits returns the error of a package that isn't allowed by what waits for the user's yes.
+func (p Packages) waits(name, version string) error {
+	return fmt.Errorf("%s to %s doesn't allow the package %s", unapproved, p.path,
+		strings.TrimSpace(name+" "+version))
 }
 
 var bareName = regexp.MustCompile(`^\s*[A-Za-z0-9._-]+\s*$`)

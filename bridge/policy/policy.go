@@ -77,7 +77,7 @@ type Policy struct {
 	base   Decision // where nothing else decides; its zero verdict means Allow
 
 	packages Packages
-	waiting  *Policy // see Tightened; nil for none
+	waiting  []*Policy // see Tightened
 }
 
 // rule is a verdict on the tools that it matches.
@@ -103,30 +103,41 @@ func (p *Policy) Path() string { return p.path }
 // Text returns what the file held when it was read.
 func (p *Policy) Text() []byte { return p.text }
 
-// Tightened returns p with all in which a policy that waits for the user's yes is stricter: its
-// verdicts where they are, its limits, and packages that it doesn't allow. It loosens nothing, and
-// its words for people are left out, since anybody may have written it.
+// Tightened returns p with all in which another policy is stricter that waits for the user's yes,
+// as others may already: its verdicts where they are, its limits, and packages that it doesn't
+// allow. It loosens nothing, and says nothing in its own words, since anybody may have written it.
 func (p *Policy) Tightened(waiting *Policy) *Policy {
 	out := *p
-	out.waiting, out.limits = waiting, slices.Concat(p.limits, waiting.limits)
+	out.waiting = append(slices.Clone(p.waiting), waiting)
+	out.limits = slices.Clone(p.limits)
+	for _, l := range waiting.limits {
+		l.waiting = true
+		out.limits = append(out.limits, l)
+	}
 	out.packages.OnDemand = p.packages.OnDemand && waiting.packages.OnDemand
-	out.packages.waiting = &waiting.packages
+	out.packages.waiting = append(slices.Clone(p.packages.waiting), waiting.packages)
 	return &out
 }
+
+// unapproved says of a source that it isn't the user's yet.
+const unapproved = "a change that waits for the user's approval"
 
 // Decide returns the verdict on a tool: the strictest of the rules that match it; else the
 // strictest of the hints that apply; else the default. Of several rules that are equally strict,
 // the first in the file is named.
 func (p *Policy) Decide(t Tool) Decision {
 	found := p.decide(t)
-	if p.waiting == nil {
-		return found
+	own, looser := found.Verdict, false
+	for _, w := range p.waiting {
+		switch verdict := w.decide(t).Verdict; {
+		case verdict > found.Verdict:
+			found = Decision{verdict, p.at(unapproved, 0), ""}
+		case verdict < own:
+			looser = true
+		}
 	}
-	switch waiting := p.waiting.decide(t); {
-	case waiting.Verdict > found.Verdict:
-		return Decision{waiting.Verdict, waiting.Source + ", which waits for the user's approval", ""}
-	case waiting.Verdict < found.Verdict:
-		found.Source += ", as the file was before a change that waits for the user's approval"
+	if looser && found.Verdict == own {
+		found.Source += ", as the file was before " + unapproved
 	}
 	return found
 }
@@ -312,8 +323,10 @@ func (s selection) String() string {
 
 // Hinted reports whether it may depend on the tool's annotations what Decide says of it.
 func (p *Policy) Hinted(t Tool) bool {
-	if p.waiting != nil && p.waiting.Hinted(t) {
-		return true
+	for _, w := range p.waiting {
+		if w.Hinted(t) {
+			return true
+		}
 	}
 	if len(p.hints) == 0 {
 		return false

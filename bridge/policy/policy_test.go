@@ -440,7 +440,7 @@ index = "https://evil.example/simple"
 		{tight, "add", Deny, "as the file was before a change that waits for the user's approval"},
 		{tight, "echo", Allow, "line 6"},
 		{tight, "other", Ask, "as the file was before"},
-		{alice, "echo", Deny, "which waits for the user's approval"},
+		{alice, "echo", Deny, "a change that waits for the user's approval (policy.toml)"},
 		{alice, "add", Deny, "line 3"},
 	} {
 		d := tc.who.Decide(Tool{Server: "shop", Name: tc.tool})
@@ -448,10 +448,19 @@ index = "https://evil.example/simple"
 			t.Errorf("%s: %+v", tc.tool, d)
 		}
 	}
+	looser, _ := tight.Tightened(parse(t, `default = "allow"`)).For("alice")
+	if d := looser.Decide(Tool{Server: "shop", Name: "echo"}); d.Verdict != Deny {
+		t.Errorf("a later change has taken back what was stricter: %+v", d)
+	}
 	run := alice.Run()
 	echo := Tool{Server: "shop", Name: "echo"}
 	if first, second := run.Count(echo, 1), run.Count(echo, 1); first != nil || second == nil {
 		t.Errorf("a limit of one call: %v, %v", first, second)
+	}
+	for _, err := range []error{run.Count(echo, 1), tight.Packages().Allows("requests", "2")} {
+		if !strings.Contains(err.Error(), "a change that waits") || strings.Contains(err.Error(), "shop.echo") {
+			t.Errorf("words of a file that anybody may have written: %v", err)
+		}
 	}
 	all := tight.Packages()
 	if !all.OnDemand || all.Index != "" || all.MinAge != p.Packages().MinAge || all.Allows("numpy", "") != nil ||

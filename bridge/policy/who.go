@@ -49,11 +49,14 @@ func (p *Policy) For(principal string) (theirs *Policy, key string) {
 			out.limits = append(out.limits, l)
 		}
 	}
-	if p.waiting != nil {
-		waiting, key := p.waiting.For(principal)
-		return out.Tightened(waiting), has.String() + "/" + key
+	out.waiting, out.packages.waiting = nil, nil
+	theirs = &out
+	for _, w := range p.waiting {
+		w, key := w.For(principal)
+		theirs = theirs.Tightened(w)
+		has.WriteString("/" + key)
 	}
-	return &out, has.String()
+	return theirs, has.String()
 }
 
 // parsePrincipal reads a pattern of names.

@@ -67,20 +67,32 @@ func (p *parts) followPolicy(ctx context.Context) {
 	}
 }
 
-// takePolicy has the bridge go by a policy, or by what is stricter in one that isn't trusted. It
-// reports whether it didn't do so already.
+// maxWaiting is how many policies that aren't trusted count, the first ones: code that writes more
+// doesn't drive out what the user has written.
+const maxWaiting = 8
+
+// takePolicy has the bridge go by a policy, or by what is stricter in one that isn't trusted, until
+// the user approves another. It reports whether it didn't do so already.
 func (p *parts) takePolicy(found *policy.Policy, trusted bool) (taken bool) {
 	p.changes.Lock()
 	defer p.changes.Unlock()
-	same := func(p *policy.Policy) bool { return p != nil && slices.Equal(p.Text(), found.Text()) }
+	same := func(p *policy.Policy) bool { return slices.Equal(p.Text(), found.Text()) }
 	switch {
-	case trusted && p.broken == nil && p.waiting == nil && same(p.policy):
+	case trusted && p.broken == nil && same(p.policy):
+		if len(p.waiting) > 0 { // code may have put it back
+			p.log.Warn("the policy's file is as it was before a change that you have not approved: what was stricter "+
+				"in that counts until the bridge ends", "file", found.Path())
+		}
 		return false
-	case !trusted && (p.broken != nil || same(p.waiting)):
+	case !trusted && (p.broken != nil || slices.ContainsFunc(p.waiting, same) || len(p.waiting) == maxWaiting):
 		return false
 	case !trusted:
-		p.waiting = found
-		p.bridge.UpdatePolicy(p.policy.Tightened(found))
+		p.waiting = append(p.waiting, found)
+		tight := p.policy
+		for _, w := range p.waiting {
+			tight = tight.Tightened(w)
+		}
+		p.bridge.UpdatePolicy(tight)
 		return true
 	}
 	p.policy, p.waiting, p.broken = found, nil, nil

@@ -79,9 +79,9 @@ type parts struct {
 	onlyListed bool // only servers of files that MCP_BRIDGE_CONFIG names are used
 
 	policy    *policy.Policy
-	waiting   *policy.Policy // for the user's yes; only what is stricter in it counts
-	principal string         // whom a command about the policy is about
-	broken    error          // why there is no policy
+	waiting   []*policy.Policy // for the user's yes; only what is stricter in them counts
+	principal string           // whom a command about the policy is about
+	broken    error            // why there is no policy
 	telemetry *telemetry.Telemetry
 }
 

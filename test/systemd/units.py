@@ -68,10 +68,20 @@ def main_process() -> str:
     return systemctl("show", "--property=MainPID", "--value", "mcp-bridge.service")
 
 
-def gone(process: str) -> bool:
-    """gone reports whether no container of a bridge is left within half a minute."""
+def containers(process: str) -> list[str]:
     label = f"label=io.mcp-bridge.owner-pid={process}"
-    return until(lambda: not run("podman", "ps", "--all", "--quiet", "--filter", label), 30)
+    command = ["podman", "ps", "--all", "--quiet", "--filter", label]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+
+
+def family(process: str) -> set[str]:
+    """family is a bridge's own processes: itself, its watchdog and its servers."""
+    return {process, *run("pgrep", "--parent", process).split()}
+
+
+def gone(process: str, processes: set[str]) -> bool:
+    """gone reports whether of a bridge no container and no process is left within half a minute."""
+    return until(lambda: not containers(process) and not any(os.path.exists(f"/proc/{p}") for p in processes), 30)
 
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:
@@ -104,10 +114,12 @@ answer = call(token, ECHO)
 check("a call with one", answer[0] == 200 and r'"hello\n"' in answer[1], answer)
 for n in range(3):
     killed = main_process()
+    processes = family(killed)
+    check("it has a container, a watchdog and a server", bool(containers(killed)) and len(processes) > 2, processes)
     systemctl("kill", "--kill-who=main", "--signal=KILL", "mcp-bridge.service")
     answer = call(token, ECHO)
     check("a call after kill -9, its server as approved as before", r'"hello\n"' in answer[1], answer)
-    check("nothing of the killed one is left", gone(killed), killed)
+    check("nothing of the killed one is left", gone(killed, processes), processes)
 
 answers: list[tuple[int, str]] = []
 runs = threading.Event()
@@ -115,10 +127,11 @@ slow = threading.Thread(target=lambda: answers.append(call(token, SLOW, runs)))
 slow.start()
 runs.wait(60)
 stopped = main_process()
+processes = family(stopped)
 systemctl("stop", "mcp-bridge.socket", "mcp-bridge.service")
 slow.join()
 check("a call that runs when it is stopped ends well", bool(answers) and r'"42\n"' in answers[0][1], answers)
-check("nothing is left", gone(stopped), stopped)
+check("nothing is left", gone(stopped, processes), processes)
 result = systemctl("show", "--property=Result", "--value", "mcp-bridge.service")
 check("systemd takes the end for a good one", result == "success", result)
 systemctl("disable", "--now", "podman.socket", "podman.service")
