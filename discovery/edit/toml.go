@@ -211,7 +211,7 @@ func (d *document) removeTOML(parts []tomlPart, path []string) (made []splice) {
 // text. It isn't the table's to take along: a host's command may have moved it there. What an array
 // of tables holds is no part.
 func (p tomlPart) commented(text string, next int) bool {
-	return !(p.header && p.array) && strings.Contains(text[p.end:next], "#")
+	return (!p.header || !p.array) && strings.Contains(text[p.end:next], "#")
 }
 
 // aboveHeader returns where the comment begins that stands right above a header, with the blank
