@@ -170,7 +170,7 @@ func (e *Engine[C]) attempt() (*attempt[C], error) {
 		}
 		f := c.Facts()
 		e.log.Info("engine", "engine", f.Engine, "version", f.Version, "endpoint", f.Endpoint,
-			"rootless", f.Rootless, "runtime", f.OCIRuntime)
+			"rootless", f.Rootless, "runtime", f.OCIRuntime, "seccomp", f.Seccomp)
 	})
 	return a, nil
 }
