@@ -111,7 +111,10 @@ func (d *doctor) walls(f runtime.Facts) {
 func (d *doctor) seccomp(f runtime.Facts) {
 	const check = "seccomp"
 	strict := "unset MCP_BRIDGE_SECCOMP, which then is strict"
-	if d.cfg.Seccomp != seccomp.Engine {
+	switch {
+	case f.Cluster:
+		strict = "put a profile onto each node, and name it: MCP_BRIDGE_SECCOMP=localhost/NAME"
+	case d.cfg.Seccomp != seccomp.Engine:
 		strict = "use an engine that takes a profile: docker, or podman on this machine"
 	}
 	switch f.Seccomp {

@@ -192,9 +192,11 @@ func TestDoctorNames(t *testing.T) {
 				{"limit cpus", fine, "all cores", "not kept", ""}}, ""},
 		{"a cluster", func(e *fakeEngine) {
 			e.facts.Cluster, e.facts.Rootless, e.facts.Enforces.PIDs, e.facts.OwnUsers = true, false, false, false
+			e.facts.Seccomp = "engine"
 			e.looked = func(e *fakeEngine) { e.facts.Lacks = []string{"its nodes refuse user namespaces"} }
 		}, nil, true,
 			[]row{{"rootless", toKnow, "nodes run the containers", "", "RuntimeClass"},
+				{"seccomp", toKnow, "default filter", "", "MCP_BRIDGE_SECCOMP=localhost/NAME"},
 				{"lacks", toKnow, "its nodes refuse user namespaces", "", ""},
 				{"limit pids", toKnow, "", "watched by the guest", "podPidsLimit"},
 				{"NetworkPolicy", fine, "could not reach the API server", "", ""}}, ""},

@@ -5,12 +5,16 @@ package kubernetes
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
 	"github.com/mcp-bridge/mcp-bridge/sandbox/sandboxtest"
 )
 
@@ -79,4 +83,51 @@ func TestClusterLockDown(t *testing.T) {
 
 func TestClusterRollback(t *testing.T) {
 	sandboxtest.Rollback(t, realDriver(t), imageRef, 3, nil)
+}
+
+// TestClusterSeccomp: pods have the filter of system calls that a file of the node's sets, the
+// guest runs behind our own strict one, and a file that isn't there is named with what to do.
+func TestClusterSeccomp(t *testing.T) {
+	realDriver(t) // or skipped
+	strict, err := os.ReadFile("../seccomp/strict.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const noLinks = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+		{"names": ["symlink", "symlinkat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 18}]}`
+	profiles := filepath.Join(nodeDir(), "kubelet/seccomp/mcp-bridge")
+	if err := os.MkdirAll(profiles, 0o755); err != nil { //nolint:gosec // the kubelet's
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"no-links.json": noLinks, "strict.json": string(strict)} {
+		if err := os.WriteFile(filepath.Join(profiles, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(name string) *Driver {
+		d := New(Config{Hardening: runtime.Hardening{
+			Seccomp: &runtime.SeccompProfile{Name: "localhost/mcp-bridge/" + name}}})
+		t.Cleanup(func() { d.Close() })
+		return d
+	}
+
+	d := with("no-links.json")
+	var out strings.Builder
+	std := silent()
+	std.Stdout = &out
+	exit, err := d.Run(t.Context(), realTarget(d)(t).Spec("import os\ntry:\n    os.symlink('a', '/tmp/b')\n"+
+		"except OSError as e:\n    print(e.errno)"), std)
+	if err != nil || exit.Code != 0 || out.String() != "18\n" {
+		t.Errorf("behind a filter of the node's: %+v, %v, %q; want 18, its errno", exit, err, out.String())
+	}
+
+	r, err := warm(t, with("strict.json"), imageRef).Run(t.Context(),
+		sandbox.Request{ID: "r", Code: "print(6 * 7)", Timeout: time.Minute}, nil)
+	if err != nil || r.Stdout() != "42\n" {
+		t.Errorf("behind the strict filter: %+v, %v", r, err)
+	}
+
+	d = with("missing.json")
+	_, err = d.Run(t.Context(), realTarget(d)(t).Spec("print(1)"), silent())
+	said(t, err, "missing.json", "put the profile that MCP_BRIDGE_SECCOMP names onto each node")
 }

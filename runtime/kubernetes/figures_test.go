@@ -4,8 +4,8 @@ package kubernetes
 
 import (
 	"context"
-	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,7 +74,7 @@ func freshPods(t *testing.T, d *Driver, c *connection) (fresh, bare []time.Durat
 		}
 		return took
 	}
-	for range 7 {
+	for range 15 {
 		fresh = append(fresh, start(func(*corev1.Pod) {}))
 		bare = append(bare, start(func(p *corev1.Pod) {
 			p.Spec.Containers[0].Command, p.Spec.Containers[0].Args = []string{"sleep", "60"}, nil
@@ -105,40 +105,42 @@ func warmCalls(t *testing.T, d *Driver, c *connection) (warmed, execs []time.Dur
 	return warmed, execs
 }
 
-// execInWarm waits until one pod runs, and returns how long an exec in it takes. The guest in it is
-// ready by then: an exec starts a Python, too.
-func execInWarm(t *testing.T, c *connection) time.Duration {
+// execInWarm waits until an exec works in the one pod that there is, and returns how long it takes.
+// The pod of the last call may still count as one that runs, though its container has ended: an
+// exec fails there. The guest is ready by then: an exec starts a Python, too.
+func execInWarm(t *testing.T, c *connection) (took time.Duration) {
 	t.Helper()
-	var name string
-	eventually(t, "one pod runs", func() bool {
+	eventually(t, "an exec works in one pod", func() bool {
 		list, err := c.cli.CoreV1().Pods(c.namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(list.Items) != 1 || status(&list.Items[0]).State.Running == nil {
+		if len(list.Items) != 1 || list.Items[0].DeletionTimestamp != nil ||
+			status(&list.Items[0]).State.Running == nil {
 			return false
 		}
-		name = list.Items[0].Name
-		return true
+		began := time.Now()
+		_, err = execute(t, c, c.namespace, list.Items[0].Name, container, "python3", "-I", "-c", "print(1)")
+		took = time.Since(began)
+		return err == nil
 	})
-	began := time.Now()
-	execute(t, c, name)
-	return time.Since(began)
+	return took
 }
 
-// execute runs a program in a pod, as kubectl exec does.
-func execute(t *testing.T, c *connection, pod string) {
+// execute runs a program in a container as kubectl exec does, and returns what it prints.
+func execute(t *testing.T, c *connection, namespace, pod, container string, command ...string,
+) (string, error) {
 	t.Helper()
-	url := c.cli.CoreV1().RESTClient().Post().Resource("pods").Namespace(c.namespace).Name(pod).
+	url := c.cli.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).
 		SubResource("exec").VersionedParams(&corev1.PodExecOptions{Container: container, Stdout: true,
-		Command: []string{"python3", "-I", "-c", "print(1)"}}, scheme.ParameterCodec).URL()
+		Command: command}, scheme.ParameterCodec).URL()
 	web, err := remotecommand.NewWebSocketExecutor(c.cfg, "GET", url.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if err := web.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard}); err != nil {
-		t.Error(err)
-	}
+	var out strings.Builder
+	err = web.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out})
+	return out.String(), err
 }

@@ -139,6 +139,34 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// TestNoServiceLinks: a node doesn't give bridges the variables of services. Those of the service
+// that is named as the program begin as its settings do, and it takes no unknown ones.
+func TestNoServiceLinks(t *testing.T) {
+	if links := find[*appsv1.Deployment](t).Spec.Template.Spec.EnableServiceLinks; links == nil || *links {
+		t.Error("the bridges get variables such as MCP_BRIDGE_PORT, with which they don't start")
+	}
+}
+
+// TestStateIsTheBridges: what the bridge reads is in a folder that the first container has made.
+// Everybody can write to the root of a volume, and the bridge believes no file below such a folder.
+func TestStateIsTheBridges(t *testing.T) {
+	spec := find[*appsv1.Deployment](t).Spec.Template.Spec
+	for _, m := range spec.Containers[0].VolumeMounts {
+		if m.SubPath == "" {
+			t.Errorf("the bridge has the root of the volume %s at %s", m.Name, m.MountPath)
+		}
+		if made := spec.InitContainers[0].Args[0]; !strings.Contains(made, "mkdir -p "+m.MountPath+"/") {
+			t.Errorf("the first container doesn't make %s", m.MountPath)
+		}
+	}
+	for _, e := range spec.Containers[0].Env {
+		if strings.HasPrefix(e.Value, "/state") &&
+			!strings.HasPrefix(e.Value, spec.Containers[0].VolumeMounts[0].MountPath) {
+			t.Errorf("%s is %s, which the bridge hasn't got", e.Name, e.Value)
+		}
+	}
+}
+
 // TestReplicas: each bridge has a name of its own, of the form that ids take: two whose ids don't
 // tell them apart would each answer for the other's sandboxes that there are none.
 func TestReplicas(t *testing.T) {

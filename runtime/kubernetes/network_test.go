@@ -39,8 +39,8 @@ func TestClusterNetwork(t *testing.T) {
 	}
 
 	const denied = "AF_INET: EPERM\nAF_INET6: EPERM\nAF_PACKET: EPERM\nthe machine: EPERM\nlo: EPERM\n"
-	child := "import subprocess, sys\nsys.stdout.write(subprocess.run([sys.executable, '-c', '''" + try +
-		"'''], capture_output=True, text=True, check=True).stdout)"
+	child := "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', '''" + try +
+		"'''], capture_output=True, text=True, check=True).stdout, end='')"
 	s := warm(t, d, imageRef)
 	k, err := s.Keep(t.Context(), sandbox.KeepRequest{MaxAge: time.Hour})
 	if err != nil {

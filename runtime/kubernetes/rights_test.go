@@ -12,10 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// nodeDir returns the folder of the node's files, of which KUBECONFIG is one.
+func nodeDir() string { return filepath.Dir(os.Getenv("KUBECONFIG")) }
+
 // as returns a driver of the same cluster for another user, of which the node has a kubeconfig.
 func as(t *testing.T, user string) *Driver {
 	t.Helper()
-	t.Setenv("KUBECONFIG", filepath.Join(filepath.Dir(os.Getenv("KUBECONFIG")), user+".config"))
+	t.Setenv("KUBECONFIG", filepath.Join(nodeDir(), user+".config"))
 	d := New(Config{})
 	t.Cleanup(func() { d.Close() })
 	return d
