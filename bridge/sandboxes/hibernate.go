@@ -83,24 +83,23 @@ type waking struct {
 	moved     func()
 }
 
-// wake returns a sandbox that was saved, nil if there isn't one or if it is live. done must be
-// called.
-func (r *Registry) wake(ctx context.Context, owner, id string) (*waking, error) {
+// wake returns a sandbox that was saved, nil if there isn't one or if it is live: the owner's,
+// which may have changed by now. done must be called.
+func (r *Registry) wake(ctx context.Context, owner, id string) (w *waking, live bool, err error) {
 	if !r.Hibernates() {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err := r.settled(ctx, id); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if r.live[id] != nil || r.closed {
+	if b := r.live[id]; b != nil || r.closed {
 		r.mu.Unlock()
-		return nil, nil
+		return nil, b != nil && b.owner == owner, nil
 	}
-	w := &waking{Registry: r, id: id, owner: owner, moved: r.move(id)}
+	w = &waking{Registry: r, id: id, owner: owner, moved: r.move(id)}
 	r.mu.Unlock()
-	var err error
 	if w.claim, err = r.cfg.Hibernation.Store.Claim(owner, id); err == nil {
-		return w, nil
+		return w, false, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +107,7 @@ func (r *Registry) wake(ctx context.Context, owner, id string) (*waking, error) 
 	if errors.Is(err, hibernation.ErrNone) {
 		err = nil
 	}
-	return nil, err
+	return nil, false, err
 }
 
 // record puts the sandbox among those that live. The error is a *FullError. It is called with mu
@@ -294,22 +293,6 @@ func pieces(ctx context.Context, g Guest, p sandbox.Piece, w io.Writer) error {
 
 // maxLeft is how many of the files that were not saved are named.
 const maxLeft = 5
-
-// asleep describes a sandbox that is saved. The error is hibernation.ErrNone, or an
-// *hibernation.Error.
-func (r *Registry) asleep(owner, id string) (Info, error) {
-	if !r.Hibernates() {
-		return Info{}, hibernation.ErrNone
-	}
-	_ = r.settled(context.Background(), id) // saveTimeout bounds it
-	live := r.live[id] != nil
-	r.mu.Unlock()
-	if live { // it has woken just now
-		return Info{}, hibernation.ErrNone
-	}
-	v, err := r.cfg.Hibernation.Store.Look(owner, id)
-	return r.saved(v), err
-}
 
 // saved describes a sandbox that is saved.
 func (r *Registry) saved(v hibernation.Saved) Info {

@@ -341,6 +341,55 @@ func TestWokenOnce(t *testing.T) {
 	})
 }
 
+// TestEndsMeanwhile: who looks at a sandbox, or enters it, at the moment when it ends and is saved
+// finds it alive or saved, and never gone.
+func TestEndsMeanwhile(t *testing.T) {
+	saving(t, storeIn(t, t.TempDir()), func(t *testing.T, h *house) {
+		id := h.filled("me", "x", nil, Settings{})
+		for name, find := range map[string]func() error{
+			"Info": func() error {
+				_, err := h.Info("me", id)
+				return err
+			},
+			"Enter": func() error {
+				c, err := h.Enter(t.Context(), "me", id, nil)
+				if err == nil {
+					c.Leave()
+				}
+				return err
+			},
+			"Shared": func() error {
+				c, err := h.Shared(t.Context(), "me", "session", Settings{}, nil)
+				if err == nil {
+					if c.ID() != id {
+						t.Errorf("another one was begun: %s", c.Before)
+					}
+					c.Leave()
+				}
+				return err
+			},
+		} {
+			h.locked(func() { h.shared["session"] = id })
+			for range 100 {
+				var all sync.WaitGroup
+				all.Go(func() { h.EndAll("me") })
+				all.Go(func() {
+					if err := find(); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+				all.Wait()
+				if _, _, err := h.woken("me", id); err != nil {
+					t.Fatal(err)
+				}
+				if t.Failed() {
+					break
+				}
+			}
+		}
+	})
+}
+
 // TestTwoBridges: a sandbox that one bridge has woken can't be woken by another.
 func TestTwoBridges(t *testing.T) {
 	dir := t.TempDir()

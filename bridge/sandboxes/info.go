@@ -134,11 +134,7 @@ func (r *Registry) List(owner string) []Info {
 
 // Info describes a sandbox. The error is a *GoneError, or an *hibernation.Error.
 func (r *Registry) Info(owner, id string) (Info, error) {
-	i, err := r.change(owner, id, func(*record) error { return nil })
-	if errors.As(err, new(*AsleepError)) {
-		return r.asleep(owner, id)
-	}
-	return i, err
+	return r.look(owner, id, func(*record) error { return nil })
 }
 
 // Update changes the settings of a sandbox by change. The error is a *GoneError.
@@ -175,10 +171,29 @@ func (r *Registry) Resume(owner, id string) (Info, error) {
 // change changes a sandbox by do, and describes it then. The error is a *GoneError, an
 // *AsleepError for one that is saved, or do's.
 func (r *Registry) change(owner, id string, do func(*record) error) (Info, error) {
-	if _, err := r.asleep(owner, id); !errors.Is(err, hibernation.ErrNone) {
+	i, err := r.look(owner, id, do)
+	if i.Asleep || errors.As(err, new(*hibernation.Error)) {
 		return Info{}, &AsleepError{ID: id}
 	}
-	r.mu.Lock()
+	return i, err
+}
+
+// look changes a sandbox that lives by do, and describes it, or one that is saved. The error is a
+// *GoneError, an *hibernation.Error or do's.
+func (r *Registry) look(owner, id string, do func(*record) error) (Info, error) {
+	i, err := r.lookAtLive(owner, id, do)
+	if !r.Hibernates() || !errors.As(err, new(*GoneError)) {
+		return i, err
+	}
+	v, none := r.cfg.Hibernation.Store.Look(owner, id)
+	if errors.Is(none, hibernation.ErrNone) {
+		return Info{}, err
+	}
+	return r.saved(v), none
+}
+
+func (r *Registry) lookAtLive(owner, id string, do func(*record) error) (Info, error) {
+	_ = r.settled(context.Background(), id) // saveTimeout bounds it
 	defer r.mu.Unlock()
 	b, err := r.find(owner, id)
 	if err == nil {

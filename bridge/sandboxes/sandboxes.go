@@ -8,6 +8,7 @@ package sandboxes
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -229,29 +230,53 @@ func (r *Registry) forget(at int) {
 // the Call. The error is a *GoneError, a *BusyError, a *FullError, an *hibernation.Error or the
 // cause of ctx's end.
 func (r *Registry) Enter(ctx context.Context, owner, id string, queued func()) (*Call, error) {
-	w, err := r.wake(ctx, owner, id)
-	if err != nil {
-		return nil, err
-	}
-	return r.enter(ctx, queued, func() (*record, *Call, error) {
-		b, err := r.find(owner, id)
-		if w != nil && err != nil {
-			b, err = w.record()
+	for {
+		w, live, err := r.wake(ctx, owner, id)
+		if err != nil {
+			return nil, err
 		}
-		w.done()
-		return b, nil, err
-	})
+		c, err := r.enter(ctx, queued, func() (*record, *Call, error) {
+			b, err := r.find(owner, id)
+			switch {
+			case err == nil:
+			case w != nil:
+				b, err = w.record()
+			case live:
+				err = errMeanwhile
+			}
+			w.done()
+			return b, nil, err
+		})
+		if !errors.Is(err, errMeanwhile) {
+			return c, err
+		}
+	}
 }
+
+// errMeanwhile says that a sandbox has ended since it was looked at, and may have been saved. Who
+// looks again finds it saved, gone, or woken by others.
+var errMeanwhile = errors.New("the sandbox has ended meanwhile")
 
 // Shared returns a Call in the sandbox of a session's calls that name none. It begins one of the
 // owner's, with the settings, if there isn't one; Call.Before says what became of the one before
 // it.
 func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings,
 	queued func()) (*Call, error) {
+	for {
+		c, err := r.share(ctx, owner, session, s, queued)
+		if !errors.Is(err, errMeanwhile) {
+			return c, err
+		}
+	}
+}
+
+// share does what Shared does, or returns errMeanwhile.
+func (r *Registry) share(ctx context.Context, owner, session string, s Settings,
+	queued func()) (*Call, error) {
 	r.mu.Lock()
 	id := r.shared[session]
 	r.mu.Unlock()
-	w, err := r.wake(ctx, owner, id)
+	w, live, err := r.wake(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
@@ -264,6 +289,9 @@ func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings
 		if w != nil && w.id == id {
 			b, err := w.record()
 			return b, nil, err
+		}
+		if live {
+			return nil, nil, errMeanwhile
 		}
 		c, err := r.begin(owner, s)
 		if err != nil {
@@ -297,6 +325,9 @@ func (r *Registry) enter(ctx context.Context, queued func(),
 		w, err = b.queue()
 	}
 	r.mu.Unlock()
+	if errors.Is(err, errMeanwhile) {
+		return nil, err
+	}
 	queued()
 	if c != nil || err != nil {
 		return c, err

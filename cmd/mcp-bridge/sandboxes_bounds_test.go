@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // leastMemory makes calls in a sandbox, and returns the least memory of a few looks that the bridge
@@ -152,22 +153,32 @@ func TestChurnedSandboxes(t *testing.T) {
 		c := serve(t, with(command(t, nil), append(vars, asOpen+"=1")...)) // others let no one look at them
 		s := &scene{t: t, bridge: c.cmd.Process.Pid}
 		s.churn(c, 12)
-		before := descriptors(t, s.bridge)
+		before := settled(t, s.bridge, 100)
 		s.churn(c, second/3)
-		const others = 16 // connections to the engine that are kept for the next request, at most
-		within(t, fmt.Sprintf("there are about %d descriptors again, as before", before), func() bool {
-			return descriptors(t, s.bridge) <= before+others
-		})
-		t.Logf("%d descriptors before, %d after %d more", before, descriptors(t, s.bridge), second/3)
+		t.Logf("%d descriptors before, %d after %d more", before, settled(t, s.bridge, before), second/3)
 	})
 }
 
-// descriptors returns how many a process has.
-func descriptors(t *testing.T, pid int) int {
+// settled waits until a bridge whose sandboxes have ended has so many descriptors at most, and none
+// of a connection that it keeps for the next request to the engine, which it does for half a
+// minute. It returns how many it has.
+func settled(t *testing.T, pid, most int) (all int) {
 	t.Helper()
-	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	must(t, err)
-	return len(open)
+	const stay = 2 // sockets: one for the engine's events, and one where mcp-bridge sandbox connects
+	dir := fmt.Sprintf("/proc/%d/fd/", pid)
+	withinTime(t, time.Minute, fmt.Sprintf("%d descriptors, %d sockets are left", most, stay), func() bool {
+		open, err := os.ReadDir(dir)
+		must(t, err)
+		sockets := 0
+		for _, fd := range open {
+			if what, _ := os.Readlink(dir + fd.Name()); strings.HasPrefix(what, "socket:") {
+				sockets++
+			}
+		}
+		all = len(open)
+		return sockets <= stay && all <= most
+	})
+	return all
 }
 
 // traces has the code of a sandbox leave what could be found elsewhere.

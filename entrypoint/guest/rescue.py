@@ -74,12 +74,16 @@ class Sandbox:
         self._key, self._told, self.gone = os.urandom(8).hex(), None, False
         self._line = self._run.line.rstrip()[:-1]
         self._before = self._earlier() if self.running else frozenset()
-        self.thaw()
         if self._used:
             self._execute()
         else:
             self._used = True
             self._ask(_FIRST, options=options)
+        try:
+            self._run.to_child.flush()  # it finds the code when it goes on, and doesn't go to sleep again
+        except OSError:  # the loop closes the link then
+            pass
+        self.thaw()
         return ""
 
     def begin_job(self, order: wire.Frame, requests: Requests | None) -> str:

@@ -14,6 +14,7 @@ FLOOR = 256 << 20  # bytes that are to stay available on the machine, or a twent
 # What a process uses and no count of resident pages holds: code may have its pages swapped out, and
 # map huge ones.
 _APART = ("VmSwap", "HugetlbPages")
+_RESIDENT = ("RssAnon", "RssShmem", "VmRSS", *_APART)
 # The same in smaps_rollup. It tells no share of huge pages; one that several processes have counts for each.
 _SHARES = ("Pss_Anon", "Pss_Shmem", "SwapPss", "Private_Hugetlb", "Shared_Hugetlb")
 
@@ -60,7 +61,7 @@ class Watch:
         if len(members) > bound:  # before any is looked at: a fork bomb is faster than that
             return "processes", ""
         for pid in members:
-            fields = _fields(read(f"/proc/{pid}/status"))
+            fields = _some(read(f"/proc/{pid}/status"), "Threads", *_RESIDENT)
             threads += fields.get("Threads", 0)
             used += _resident(fields)
             if threads > bound:
@@ -78,7 +79,7 @@ class Watch:
             return used
         mapped, budget = 0, SMAPS_MAX
         for pid in members:
-            if budget > 0 and _fields(read(f"/proc/{pid}/status")).get("RssShmem", 0) >= 1024:
+            if budget > 0 and _some(read(f"/proc/{pid}/status"), "RssShmem").get("RssShmem", 0) >= 1024:
                 text = read(f"/proc/{pid}/smaps", budget)
                 budget -= len(text)
                 mapped += _mapped_from(text, self._mounts)
@@ -93,7 +94,7 @@ class Watch:
 
 def used_by(pid: int) -> int:
     """Bytes of one process in memory or swap, without files."""
-    return _resident(_fields(read(f"/proc/{pid}/status")))
+    return _resident(_some(read(f"/proc/{pid}/status"), *_RESIDENT))
 
 
 def _shares(members: list[str]) -> int:
@@ -109,7 +110,7 @@ def _shares(members: list[str]) -> int:
             used += 1024 * sum(fields.get(name, 0) for name in _SHARES)
             shared = max(shared, 1024 * fields.get("Shared_Dirty", 0))
         else:
-            closed.append(_resident(_fields(read(f"/proc/{pid}/status"))))
+            closed.append(used_by(int(pid)))
     if not closed:
         return used
     once = min(shared, max(closed))  # of which used has one part of len(closed) + 1 or fewer
@@ -166,6 +167,18 @@ def _mapped_from(smaps: str, mounts: list[str]) -> int:
 def _session(pid: str) -> int:
     after_name = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return int(after_name[3]) if len(after_name) > 3 else -1
+
+
+def _some(text: str, *names: str) -> dict[str, int]:
+    """What _fields has of some names, in a fraction of its time."""
+    fields: dict[str, int] = {}
+    lines = f"\n{text}"
+    for name in names:
+        found = lines.find(f"\n{name}:")
+        value = lines[found + len(name) + 2 :][:32].split(None, 1) if found >= 0 else []
+        if value and value[0].isdigit():
+            fields[name] = int(value[0])
+    return fields
 
 
 def _fields(text: str) -> dict[str, int]:

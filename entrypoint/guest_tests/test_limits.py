@@ -189,6 +189,13 @@ class Watching(unittest.TestCase):
         self.assertEqual(watch._resident({"VmRSS": 53}), 53 << 10)  # gVisor's
         self.assertEqual(watch._resident({}), 0)
 
+    def test_some_fields(self) -> None:
+        text = "RssAnon:\t 8 kB\nxVmRSS:\t5 kB\nVmRSS:\t 12 kB\nName:\tVmSwap: 3\nVmSwap:\nThreads:\t7"
+        for given in (text, watch.read("/proc/self/status"), ""):
+            names = ("RssAnon", "VmRSS", "VmSwap", "Threads", "Name", "Missing")
+            want = {name: n for name, n in watch._fields(given).items() if name in names}
+            self.assertEqual(watch._some(given, *names), want, given)
+
     def test_tmpfs_mounts(self) -> None:
         info = (
             "1 0 0:1 / / ro - overlay overlay rw\n"
