@@ -35,9 +35,9 @@ const (
 )
 
 // TestClusterInside: a bridge in a pod of the manifests' Deployment, in a namespace of the standard
-// "restricted", finds its cluster by what is in the pod, and with its account's rights alone it
-// answers calls over HTTP, keeps a sandbox and says that all is well. It leaves nothing when it is
-// told to end.
+// "restricted", finds its cluster by what is in the pod. With its account's rights alone it answers
+// calls over HTTP, in an environment that was pushed too, keeps a sandbox and runs doctor. It
+// leaves nothing when it is told to end.
 func TestClusterInside(t *testing.T) {
 	if os.Getenv("MCP_BRIDGE_NODE_NET") != "veth" {
 		t.Skip("MCP_BRIDGE_NODE_NET is not veth: pods don't reach the API server")
@@ -54,7 +54,11 @@ func TestClusterInside(t *testing.T) {
 	if got := call("print(6 * 7)", ""); got != "42" {
 		t.Errorf("a call: %q", got)
 	}
-	got := call("x = 6", "new")
+	got := call("# /// script\n# dependencies = [\"frames\"]\n# ///\nprint(6 * 7)", "")
+	if got != "42\n[environment: frames]" {
+		t.Errorf("a call in an environment that was pushed: %q", got)
+	}
+	got = call("x = 6", "new")
 	id := regexp.MustCompile(`\[sandbox (\S+): new\]`).FindStringSubmatch(got)
 	if id == nil {
 		t.Fatalf("a new sandbox: %q", got)
@@ -92,6 +96,12 @@ func TestClusterInside(t *testing.T) {
 
 const guestDenies = "code could open no socket of the internet"
 
+// framesLabels are those of an environment that has a package named frames.
+const framesLabels = `{"io.mcp-bridge.environment": "frames",
+	"io.mcp-bridge.environment.python": "{\"Version\": \"3.13.5\", \"Machine\": \"x86_64\", \"Glibc\": \"2.41\"}",
+	"io.mcp-bridge.environment.packages": "[{\"Name\": \"frames\", \"Version\": \"1\"}]",
+	"io.mcp-bridge.environment.size": "1", "io.mcp-bridge.environment.built": "2026-11-01T00:00:00Z"}`
+
 // apply makes the objects of the manifests, and what the controllers of a cluster add to a
 // namespace: the account that pods have, and the certificate of the API server.
 func apply(t *testing.T, cli kubernetes.Interface) {
@@ -106,14 +116,14 @@ func apply(t *testing.T, cli kubernetes.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := func(name, key, value string) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: bridges},
-			Data: map[string]string{key: value}}
+	config := func(name string, data map[string]string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: bridges}, Data: data}
 	}
 	for _, object := range append([]apiruntime.Object{find[*corev1.Namespace](t),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: bridges}},
-		config("kube-root-ca.crt", "ca.crt", string(certificate)),
-		config(bridges, "team.json", string(servers)),
+		config("kube-root-ca.crt", map[string]string{"ca.crt": string(certificate)}),
+		config(bridges, map[string]string{"team.json": string(servers),
+			"frames.toml": "pushed = \"" + imageRef + "\"\n", "labels.frames.json": framesLabels}),
 	}, objects(t, manifests, nil)...) {
 		var err error
 		switch v := object.(type) {
