@@ -256,7 +256,11 @@ func (d *doctor) packages(ctx context.Context) {
 		return
 	}
 	if len(built) == 0 {
-		d.say(fine, check, "none is built", ownModules, "mcp-bridge env build data")
+		next := "mcp-bridge env build data"
+		if isCluster(d.cfg.Runtime) {
+			next = "push data, and name it: docs/kubernetes.md"
+		}
+		d.say(fine, check, "none is built", ownModules, next)
 	}
 	for _, env := range built {
 		if env.Outdated == "" {

@@ -199,6 +199,7 @@ type MissingError struct {
 	Missing []string      // what the nearest of them lacks, as the block has it
 	Python  string        // what it asks of Python's version, where none that is built has that
 	Built   []Environment // all that are built
+	Cluster bool          // the engine is one, which builds none
 	// Buildable are names of environments that aren't built, and whose locks have all of it; the ones
 	// with the fewest packages first.
 	Buildable []string
@@ -222,6 +223,9 @@ func (e *MissingError) Error() string {
 
 // Hint names the next step for a person.
 func (e *MissingError) Hint() string {
+	if e.Cluster && e.Python == "" {
+		return elsewhere(append(e.Buildable, "NAME")[0])
+	}
 	if len(e.Buildable) > 0 {
 		return "build the one that has it: mcp-bridge env build " + e.Buildable[0]
 	}

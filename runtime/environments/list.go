@@ -158,7 +158,8 @@ func (e *Environments) Find(ctx context.Context, b *wheels.Block) (Environment, 
 	if len(all) > 0 && !slices.ContainsFunc(all, func(env Environment) bool { return b.Runs(env.Interpreter) }) {
 		lacks.Python = b.RequiresPython
 	}
-	return Environment{}, lacks
+	lacks.Cluster, err = e.cluster(ctx)
+	return Environment{}, cmp.Or[error](err, lacks)
 }
 
 // choose returns the environment with the fewest packages that has all of b, or what the nearest of

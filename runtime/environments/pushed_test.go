@@ -84,16 +84,25 @@ func TestPushed(t *testing.T) {
 	}
 }
 
-// TestClusterMakesNone: building and removing fail at once, and say what to do.
+// TestClusterMakesNone: building, removing, and a package that isn't there fail at once, and say
+// what to do.
 func TestClusterMakesNone(t *testing.T) {
 	c, e := onCluster(t, newBench(t))
 	_, built := e.Build(t.Context(), "mine", nil)
 	removed := e.Remove(t.Context(), "mine")
-	for what, err := range map[string]error{"podman or docker": built, "take pushed out": removed} {
+	_, missing := e.Find(t.Context(), parse(t, "'numpy'"))
+	const makes = "makes and removes no images"
+	for _, tc := range []struct {
+		err        error
+		says, hint string
+	}{
+		{built, makes, "podman or docker"}, {removed, makes, "take pushed out"},
+		{missing, "no environment has numpy", "push it, and name it in data.toml"},
+	} {
 		var hinted interface{ Hint() string }
-		if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), what) ||
-			!strings.Contains(err.Error(), "makes and removes no images") {
-			t.Errorf("got %v, want a hint with %q", err, what)
+		if !errors.As(tc.err, &hinted) || !strings.Contains(hinted.Hint(), tc.hint) ||
+			!strings.Contains(tc.err.Error(), tc.says) {
+			t.Errorf("got %v, want a hint with %q", tc.err, tc.hint)
 		}
 	}
 	if c.runs != 0 {
