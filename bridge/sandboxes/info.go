@@ -181,7 +181,16 @@ func (r *Registry) change(owner, id string, do func(*record) error) (Info, error
 // look changes a sandbox that lives by do, and describes it, or one that is saved. The error is a
 // *GoneError, an *hibernation.Error or do's.
 func (r *Registry) look(owner, id string, do func(*record) error) (Info, error) {
-	i, err := r.lookAtLive(owner, id, do)
+	_ = r.settled(context.Background(), id) // saveTimeout bounds it
+	var i Info
+	b, err := r.find(owner, id)
+	if err == nil {
+		err = do(b)
+	}
+	if err == nil {
+		i = b.info()
+	}
+	r.mu.Unlock()
 	if !r.Hibernates() || !errors.As(err, new(*GoneError)) {
 		return i, err
 	}
@@ -190,19 +199,6 @@ func (r *Registry) look(owner, id string, do func(*record) error) (Info, error) 
 		return Info{}, err
 	}
 	return r.saved(v), none
-}
-
-func (r *Registry) lookAtLive(owner, id string, do func(*record) error) (Info, error) {
-	_ = r.settled(context.Background(), id) // saveTimeout bounds it
-	defer r.mu.Unlock()
-	b, err := r.find(owner, id)
-	if err == nil {
-		err = do(b)
-	}
-	if err != nil {
-		return Info{}, err
-	}
-	return b.info(), nil
 }
 
 // End ends a sandbox, with the call under way in it and those that wait, and removes what was saved

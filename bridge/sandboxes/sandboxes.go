@@ -263,51 +263,44 @@ var errMeanwhile = errors.New("the sandbox has ended meanwhile")
 func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings,
 	queued func()) (*Call, error) {
 	for {
-		c, err := r.share(ctx, owner, session, s, queued)
-		if !errors.Is(err, errMeanwhile) {
-			return c, err
-		}
-	}
-}
-
-// share does what Shared does, or returns errMeanwhile.
-func (r *Registry) share(ctx context.Context, owner, session string, s Settings,
-	queued func()) (*Call, error) {
-	r.mu.Lock()
-	id := r.shared[session]
-	r.mu.Unlock()
-	w, live, err := r.wake(ctx, owner, id)
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.enter(ctx, queued, func() (*record, *Call, error) {
-		defer w.done()
+		r.mu.Lock()
 		id := r.shared[session]
-		if b := r.live[id]; b != nil {
-			return b, nil, nil
-		}
-		if w != nil && w.id == id {
-			b, err := w.record()
-			return b, nil, err
-		}
-		if live {
-			return nil, nil, errMeanwhile
-		}
-		c, err := r.begin(owner, s)
+		r.mu.Unlock()
+		w, live, err := r.wake(ctx, owner, id)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if t, ok := r.tombs[id]; ok && t.owner == owner {
-			c.Before = "sandbox " + id + " has ended: " + t.reason
+		c, err := r.enter(ctx, queued, func() (*record, *Call, error) {
+			defer w.done()
+			id := r.shared[session]
+			if b := r.live[id]; b != nil {
+				return b, nil, nil
+			}
+			if w != nil && w.id == id {
+				b, err := w.record()
+				return b, nil, err
+			}
+			if live {
+				return nil, nil, errMeanwhile
+			}
+			c, err := r.begin(owner, s)
+			if err != nil {
+				return nil, nil, err
+			}
+			if t, ok := r.tombs[id]; ok && t.owner == owner {
+				c.Before = "sandbox " + id + " has ended: " + t.reason
+			}
+			r.shared[session] = c.ID()
+			return nil, c, nil
+		})
+		switch {
+		case err == nil:
+			c.Shared = true
+			return c, nil
+		case !errors.Is(err, errMeanwhile):
+			return nil, err
 		}
-		r.shared[session] = c.ID()
-		return nil, c, nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	c.Shared = true
-	return c, nil
 }
 
 // enter gets in line for the sandbox that choose returns, unless it returns a Call. choose is

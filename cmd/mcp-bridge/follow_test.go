@@ -254,7 +254,8 @@ func TestFollowApprovedPolicy(t *testing.T) {
 	if got := add(); !strings.Contains(got, "as the file was before a change that waits") {
 		t.Errorf("before the policy is approved a call got %s", got)
 	}
-	if got := f.python("print(mcp_shop.echo(text='x'))", nil).Text; !strings.Contains(got, "a change that waits for") {
+	got := f.python("print(mcp_shop.echo(text='x'))", nil).Text
+	if !strings.Contains(got, "a change that waits for") {
 		t.Errorf("a call that only the policy denies that isn't approved got %s", got)
 	}
 	cmd := with(command(t, nil, "policy", "approve", "--yes"), vars...)
