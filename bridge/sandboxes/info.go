@@ -181,16 +181,18 @@ func (r *Registry) change(owner, id string, do func(*record) error) (Info, error
 // look changes a sandbox that lives by do, and describes it, or one that is saved. The error is a
 // *GoneError, an *hibernation.Error or do's.
 func (r *Registry) look(owner, id string, do func(*record) error) (Info, error) {
-	_ = r.settled(context.Background(), id) // saveTimeout bounds it
-	var i Info
-	b, err := r.find(owner, id)
-	if err == nil {
-		err = do(b)
-	}
-	if err == nil {
-		i = b.info()
-	}
-	r.mu.Unlock()
+	i, err := func() (Info, error) {
+		_ = r.settled(context.Background(), id) // saveTimeout bounds it
+		defer r.mu.Unlock()
+		b, err := r.find(owner, id)
+		if err == nil {
+			err = do(b)
+		}
+		if err != nil {
+			return Info{}, err
+		}
+		return b.info(), nil
+	}()
 	if !r.Hibernates() || !errors.As(err, new(*GoneError)) {
 		return i, err
 	}

@@ -159,9 +159,9 @@ func TestChurnedSandboxes(t *testing.T) {
 	})
 }
 
-// settled waits until a bridge whose sandboxes have ended has so many descriptors at most, and none
-// of a connection that it keeps for the next request to the engine, which it does for half a
-// minute. It returns how many it has.
+// settled waits until a bridge whose sandboxes have ended has at most a number of descriptors, and
+// keeps no connection to the engine for the next request, as it does for half a minute. It returns
+// how many descriptors there are.
 func settled(t *testing.T, pid, most int) (all int) {
 	t.Helper()
 	const stay = 2 // sockets: one for the engine's events, and one where mcp-bridge sandbox connects
