@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,7 +137,10 @@ func command(t *testing.T, servers map[string]entry, args ...string) *exec.Cmd {
 		// and not what else is installed
 		cmd.Env = append(cmd.Env, "MCP_BRIDGE_RUNTIME="+os.Getenv("MCP_BRIDGE_TEST_RUNTIME"))
 	}
-	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") == "" { // else what is known of the image is kept for the next test
+	byURL := slices.ContainsFunc(slices.Collect(maps.Values(servers)), func(e entry) bool { return e.URL != "" })
+	if os.Getenv("MCP_BRIDGE_TEST_RUNTIME") == "" || byURL {
+		// Else what is known of the image is kept for the next test; and so would be the tools of a
+		// server, by its URL, whose port may be given to another.
 		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+t.TempDir())
 	}
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_ARTIFACTS="+filepath.Join(t.TempDir(), "artifacts"))
