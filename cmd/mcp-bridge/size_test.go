@@ -32,11 +32,8 @@ var larger = map[string]int{
 	"methods of bridge/sandboxes.Registry":         41,
 	"methods of bridge/streamable.Handler":         35,
 	"methods of cmd/mcp-bridge.app":                81, // a command each
-	"methods of runtime/docker.connection":         33,
-	"methods of runtime/engine.Engine":             34,
 	"methods of runtime/environments.Environments": 48,
-	"methods of runtime/kubernetes.connection":     45,
-	"methods of runtime/podman.connection":         33,
+	"methods of runtime/kubernetes.connection":     34,
 }
 
 // sizes counts what TestSize measures, by names such as "files of sandbox".

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/versions"
@@ -28,16 +27,13 @@ const oldestAPI = "1.41"
 
 // connection is a reached engine.
 type connection struct {
-	d       *Driver
-	cli     *client.Client
-	dial    engine.Dialer
-	facts   runtime.Facts
-	socket  string // on this machine; empty for none
-	cpus    int    // of the engine's machine; it refuses a limit above that
-	exposed bool   // the way there can be read or answered by others: see endpoint.open
-
-	mu     sync.Mutex
-	images map[string]template // by id
+	d      *Driver
+	cli    *client.Client
+	dial   engine.Dialer
+	facts  runtime.Facts
+	socket string // on this machine; empty for none
+	cpus   int    // of the engine's machine; it refuses a limit above that
+	images *imageStore
 }
 
 func (c *connection) Facts() runtime.Facts { return c.facts }
@@ -52,6 +48,8 @@ func (c *connection) Ping(ctx context.Context) error {
 }
 
 func (c *connection) Close() { _ = c.cli.Close() }
+
+func (c *connection) Images() engine.Images { return c.images }
 
 // variable returns the name of what says which endpoint to use.
 func (d *Driver) variable() string {
@@ -112,12 +110,12 @@ func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
 	}
 	u, err := url.Parse(e.URL)
 	if err == nil && e.plain() {
-		err = d.InTheClear(u, "")
+		err = engine.InTheClear(d.Name(), u, "")
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{d: d, dial: dial, exposed: len(e.open()) > 0, images: map[string]template{}}
+	c := &connection{d: d, dial: dial}
 	host := "tcp://" + u.Host // for the headers, and for what the client's errors say
 	switch u.Scheme {
 	case "unix":
@@ -132,6 +130,8 @@ func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
 	if err != nil {
 		return nil, d.Unavailable(e.URL, err, d.hint(err))
 	}
+	c.images = &imageStore{cli: c.cli, settings: d.settings, log: d.log, endpoint: runtime.Redacted(e.URL),
+		exposed: len(e.open()) > 0, known: map[string]template{}}
 	wait, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	if err := c.greet(wait, e); err != nil {
@@ -177,7 +177,7 @@ func (c *connection) greet(ctx context.Context, e endpoint) error {
 		return err
 	}
 	if !c.facts.Rootless && !c.facts.Desktop && !c.d.cfg.AllowRootful {
-		return c.d.Rootful(e.URL, "set docker up rootless (dockerd-rootless-setuptool.sh install)")
+		return engine.Rootful(c.d.Name(), e.URL, "set docker up rootless (dockerd-rootless-setuptool.sh install)")
 	}
 	return nil
 }

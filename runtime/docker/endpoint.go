@@ -114,7 +114,7 @@ func below(dir, path string) bool {
 func (d *Driver) sockets(home string) []endpoint {
 	var all []endpoint
 	add := func(path string, vm bool, refused error) {
-		if p, ok := d.FindSocket(path, refused); ok {
+		if p, ok := engine.FindSocket(d.log, path, refused); ok {
 			p.VM = vm && below(home, path) // a link may lead to this machine's own socket
 			all = append(all, endpoint{Endpoint: p})
 		}

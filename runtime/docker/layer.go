@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// CreateBare implements engine.Client.
-func (c *connection) CreateBare(ctx context.Context, name string, l runtime.Layer) (string, error) {
+// CreateBare implements engine.Images.
+func (s *imageStore) CreateBare(ctx context.Context, name string, l runtime.Layer) (string, error) {
 	config := &container.Config{
 		Image: l.Base, Labels: engine.Labels(l),
 		Cmd: []string{"python3"}, // docker makes no container without a command; an image may have none
@@ -25,30 +25,30 @@ func (c *connection) CreateBare(ctx context.Context, name string, l runtime.Laye
 		LogConfig: container.LogConfig{Type: "none"}, NetworkMode: "none", CapDrop: []string{"ALL"},
 		SecurityOpt: []string{"no-new-privileges"},
 	}
-	made, err := c.cli.ContainerCreate(ctx, config, host, nil, nil, name)
+	made, err := s.cli.ContainerCreate(ctx, config, host, nil, nil, name)
 	if cerrdefs.IsNotFound(err) {
 		return "", engine.ImageMissing(l.Base, err)
 	}
 	return made.ID, err
 }
 
-// Extract implements engine.Client.
-func (c *connection) Extract(ctx context.Context, id string, tar io.Reader) error {
-	return c.cli.CopyToContainer(ctx, id, "/", tar, container.CopyToContainerOptions{})
+// Extract implements engine.Images.
+func (s *imageStore) Extract(ctx context.Context, id string, tar io.Reader) error {
+	return s.cli.CopyToContainer(ctx, id, "/", tar, container.CopyToContainerOptions{})
 }
 
-// Commit implements engine.Client. The image has the container's labels.
-func (c *connection) Commit(ctx context.Context, id string, l runtime.Layer) (string, error) {
-	made, err := c.cli.ContainerCommit(ctx, id, container.CommitOptions{
+// Commit implements engine.Images. The image has the container's labels.
+func (s *imageStore) Commit(ctx context.Context, id string, l runtime.Layer) (string, error) {
+	made, err := s.cli.ContainerCommit(ctx, id, container.CommitOptions{
 		Reference: l.Ref, Config: &container.Config{Labels: engine.NoOwner()},
 	})
 	return made.ID, err
 }
 
-// ListImages implements engine.Client.
-func (c *connection) ListImages(ctx context.Context, label string) ([]runtime.ListedImage, error) {
+// List implements engine.Images.
+func (s *imageStore) List(ctx context.Context, label string) ([]runtime.ListedImage, error) {
 	about := filters.NewArgs(filters.Arg("label", label))
-	list, err := c.cli.ImageList(ctx, image.ListOptions{Filters: about})
+	list, err := s.cli.ImageList(ctx, image.ListOptions{Filters: about})
 	var all []runtime.ListedImage
 	for _, i := range list {
 		l := runtime.ListedImage{ID: i.ID, Labels: i.Labels}
@@ -62,18 +62,18 @@ func (c *connection) ListImages(ctx context.Context, label string) ([]runtime.Li
 	return all, err
 }
 
-// RemoveImage implements engine.Client.
-func (c *connection) RemoveImage(ctx context.Context, id string) error {
-	_, err := c.cli.ImageRemove(ctx, id, image.RemoveOptions{})
+// Remove implements engine.Images.
+func (s *imageStore) Remove(ctx context.Context, id string) error {
+	_, err := s.cli.ImageRemove(ctx, id, image.RemoveOptions{})
 	if cerrdefs.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// SaveImage implements engine.Client. From version 25 on, docker's archive is an OCI layout too.
-func (c *connection) SaveImage(ctx context.Context, ref string, w io.Writer) error {
-	saved, err := c.cli.ImageSave(ctx, []string{ref})
+// Save implements engine.Images. From version 25 on, docker's archive is an OCI layout too.
+func (s *imageStore) Save(ctx context.Context, ref string, w io.Writer) error {
+	saved, err := s.cli.ImageSave(ctx, []string{ref})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 
 // Create implements engine.Client. It asks for the image too, where that is not known by its id.
 func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (id string, err error) {
-	t, err := c.template(ctx, s.Image)
+	t, err := c.images.template(ctx, s.Image)
 	if err != nil {
 		return "", err
 	}
@@ -27,7 +27,7 @@ func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (i
 	made, err := c.cli.ContainerCreate(ctx, config, host, nil, nil, name)
 	c.d.warn(made.Warnings)
 	if cerrdefs.IsNotFound(err) {
-		c.forget(s.Image)
+		c.images.forget(s.Image)
 		return "", engine.ImageMissing(s.Image, err)
 	}
 	return made.ID, err

@@ -57,31 +57,37 @@ type Client interface {
 	// List returns all containers that have an owner's label, running or not.
 	List(ctx context.Context) ([]Container, error)
 
-	FindImage(ctx context.Context, ref string) (i runtime.Image, ok bool, err error)
+	// Images returns the engine's images. It asks the engine nothing.
+	Images() Images
+}
 
-	// PullImage asks a registry for the image of that full name.
-	PullImage(ctx context.Context, name, registry string, p runtime.Progress) error
+// Images are those of one reached engine, and the making of others. Its methods are as a Client's.
+type Images interface {
+	Find(ctx context.Context, ref string) (i runtime.Image, ok bool, err error)
 
-	ImportImage(ctx context.Context, ref string, tar io.Reader) error
+	// Pull asks a registry for the image of that full name.
+	Pull(ctx context.Context, name, registry string, p runtime.Progress) error
+
+	Import(ctx context.Context, ref string, tar io.Reader) error
+
+	// List returns those that have the label.
+	List(ctx context.Context, label string) ([]runtime.ListedImage, error)
+
+	// Remove removes an image, but no container that uses it. One that is gone is no error.
+	Remove(ctx context.Context, id string) error
+
+	Save(ctx context.Context, ref string, w io.Writer) error
 
 	// CreateBare makes a container of that name for a layer, with the layer's and its owner's labels.
 	// It is never started, and its files can be changed. A base that is missing is an
 	// *runtime.ImageError.
-	CreateBare(ctx context.Context, name string, l runtime.Layer) (id string, err error)
+	CreateBare(ctx context.Context, name string, l runtime.Layer) (container string, err error)
 
 	// Extract copies files into a container that was never started, by their paths below /.
-	Extract(ctx context.Context, id string, tar io.Reader) error
+	Extract(ctx context.Context, container string, tar io.Reader) error
 
 	// Commit makes an image of a container, with the layer's name and labels, and those of NoOwner.
-	Commit(ctx context.Context, id string, l runtime.Layer) (image string, err error)
-
-	// ListImages returns those that have the label.
-	ListImages(ctx context.Context, label string) ([]runtime.ListedImage, error)
-
-	// RemoveImage removes an image, but no container that uses it. One that is gone is no error.
-	RemoveImage(ctx context.Context, id string) error
-
-	SaveImage(ctx context.Context, ref string, w io.Writer) error
+	Commit(ctx context.Context, container string, l runtime.Layer) (image string, err error)
 }
 
 // Container is one of those that an engine lists.

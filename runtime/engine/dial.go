@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -69,19 +70,20 @@ func Listens(socket string) bool {
 // InTheClear returns why no code is sent to that host without TLS: anyone on the way could answer
 // for the engine, and so call the user's tools in the code's name. It is nil for this machine's own
 // addresses. The socket is what an ssh URL would name.
-func (e *Engine[C]) InTheClear(u *url.URL, socket string) error {
+func InTheClear(engine string, u *url.URL, socket string) error {
 	if u.Hostname() == "" || runtime.Loopback(u.Hostname()) {
 		return nil
 	}
-	return e.Unavailable(u.String(),
+	return unavailable(engine, u.String(),
 		errors.New("without TLS, anyone on the network between could read the code and answer for the engine"),
 		"use ssh://USER@"+u.Hostname()+socket+
 			", or TLS: DOCKER_CERT_PATH, a directory with ca.pem, cert.pem and key.pem")
 }
 
 // Rootful returns the error for an engine that runs as root and was not allowed to.
-func (e *Engine[C]) Rootful(endpoint, instead string) error {
-	return e.Unavailable(endpoint, errors.New("it runs as root, so a flaw in it would hand over the machine"),
+func Rootful(engine, endpoint, instead string) error {
+	return unavailable(engine, endpoint,
+		errors.New("it runs as root, so a flaw in it would hand over the machine"),
 		instead+", or accept that risk with MCP_BRIDGE_ALLOW_ROOTFUL=true")
 }
 
@@ -94,7 +96,7 @@ type Endpoint struct {
 
 // FindSocket looks for a socket that the user has not named. It reports whether it is there, and
 // refuses it where others could have put it there, or where refused says so already.
-func (e *Engine[C]) FindSocket(path string, refused error) (p Endpoint, ok bool) {
+func FindSocket(log *slog.Logger, path string, refused error) (p Endpoint, ok bool) {
 	if fi, err := os.Stat(path); err != nil || fi.Mode()&os.ModeSocket == 0 {
 		return Endpoint{}, false
 	}
@@ -102,7 +104,7 @@ func (e *Engine[C]) FindSocket(path string, refused error) (p Endpoint, ok bool)
 		refused = trust.System().Path(path)
 	}
 	if refused != nil {
-		e.log.Warn("socket not used", "path", path, "err", refused)
+		log.Warn("socket not used", "path", path, "err", refused)
 	}
 	return Endpoint{URL: "unix://" + path, Refused: refused}, true
 }
@@ -112,8 +114,8 @@ func (p Endpoint) MayUse(engine string) error {
 	if p.Refused == nil {
 		return nil
 	}
-	return &runtime.UnavailableError{Engine: engine, Endpoint: runtime.Redacted(p.URL), Err: p.Refused,
-		Next: "if you trust who listens there, set MCP_BRIDGE_RUNTIME=" + p.URL}
+	return unavailable(engine, p.URL, p.Refused,
+		"if you trust who listens there, set MCP_BRIDGE_RUNTIME="+p.URL)
 }
 
 // Refusal words a refused endpoint for Facts.Lacks. It is empty for one that is used.

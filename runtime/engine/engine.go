@@ -62,18 +62,18 @@ type Engine[C connection] struct {
 	life       context.Context //nolint:containedctx // ends with Close; for what no caller waits for
 	end        context.CancelFunc
 	background sync.WaitGroup
-	connected  chan struct{} // holds one: a connection was made since what is owed was last tried
+	removals   removals[C]
 
 	mu      sync.Mutex
 	conn    C // the zero value for none
 	dialing *attempt[C]
 	closed  bool
-	owed    map[string]string // containers that could not be removed, by id or name, and their Home
 }
 
 // New returns an Engine that looks for nothing before its first use.
 func New[C connection](cfg Config[C]) *Engine[C] {
-	e := &Engine[C]{cfg: cfg, Times: cfg.Times, log: cfg.Log, connected: make(chan struct{}, 1)}
+	e := &Engine[C]{cfg: cfg, Times: cfg.Times, log: cfg.Log}
+	e.removals = removals[C]{e: e, connected: make(chan struct{}, 1), owed: map[string]string{}}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -164,10 +164,7 @@ func (e *Engine[C]) attempt() (*attempt[C], error) {
 			return
 		}
 		a.c, e.conn = c, c // also where the driver is closed meanwhile, which then closes it
-		select {
-		case e.connected <- struct{}{}:
-		default:
-		}
+		e.removals.hurry()
 		f := c.Facts()
 		e.log.Info("engine", "engine", f.Engine, "version", f.Version, "endpoint", f.Endpoint,
 			"rootless", f.Rootless, "runtime", f.OCIRuntime, "seccomp", f.Seccomp)
@@ -286,9 +283,11 @@ func (e *Engine[C]) gone(c C, err error) error {
 
 // Unavailable returns the error for an engine that can't be used. The endpoint loses its password.
 func (e *Engine[C]) Unavailable(endpoint string, err error, next string) *runtime.UnavailableError {
-	return &runtime.UnavailableError{
-		Engine: e.cfg.Name, Endpoint: runtime.Redacted(endpoint), Err: err, Next: next,
-	}
+	return unavailable(e.cfg.Name, endpoint, err, next)
+}
+
+func unavailable(engine, endpoint string, err error, next string) *runtime.UnavailableError {
+	return &runtime.UnavailableError{Engine: engine, Endpoint: runtime.Redacted(endpoint), Err: err, Next: next}
 }
 
 // ErrClosed means that the driver was closed.

@@ -207,7 +207,7 @@ func TestOwed(t *testing.T) {
 func TestOwedToAnother(t *testing.T) {
 	f := newFake()
 	inBubble(t, f, func(t *testing.T, e *Engine[*fake]) {
-		e.owe("there", "elsewhere")
+		e.removals.add("there", "elsewhere")
 		time.Sleep(10 * time.Minute)
 		if f.count("look") == 0 || f.count("remove") > 0 {
 			t.Errorf("asked %q", f.asked)

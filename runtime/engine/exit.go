@@ -89,7 +89,7 @@ func (r *run[C]) leave(ctx context.Context, doubt bool) error {
 		}
 	}
 	if err != nil {
-		r.e.owe(r.id, r.c.Home())
+		r.e.removals.add(r.id, r.c.Home())
 		return fmt.Errorf("container %.23s could not be removed yet: %w", r.id, err)
 	}
 	if doubt && r.e.cfg.Unsettled != nil {

@@ -195,14 +195,6 @@ func (f *fake) Inspect(ctx context.Context, id string) (runtime.Exit, State, err
 
 func (f *fake) OutOfMemory(context.Context, string) bool { return true }
 
-// ImportImage closes what it is given, as an HTTP request does.
-func (f *fake) ImportImage(_ context.Context, _ string, tar io.Reader) error {
-	if c, ok := tar.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
-
 func (f *fake) Remove(ctx context.Context, id string) error {
 	if err := f.ask(ctx, "remove"); err != nil {
 		return err

@@ -11,17 +11,26 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-// FindImage implements runtime.Driver.
-func (e *Engine[C]) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
+// images calls ask with the engine's images. What it does, such as "listing images", goes in front
+// of an error.
+func (e *Engine[C]) images(ctx context.Context, does string, ask func(Images) error) error {
 	c, release, err := e.use(ctx)
 	if err != nil {
-		return runtime.Image{}, false, err
+		return err
 	}
 	defer release()
-	i, ok, err := c.FindImage(ctx, ref)
-	if err != nil {
-		err = e.Lost(c, fmt.Errorf("looking for image %s: %w", ref, err))
+	if err := ask(c.Images()); err != nil {
+		return e.Lost(c, fmt.Errorf("%s: %w", does, err))
 	}
+	return nil
+}
+
+// FindImage implements runtime.Driver.
+func (e *Engine[C]) FindImage(ctx context.Context, ref string) (i runtime.Image, ok bool, err error) {
+	err = e.images(ctx, "looking for image "+ref, func(all Images) (err error) {
+		i, ok, err = all.Find(ctx, ref)
+		return err
+	})
 	return i, ok, err
 }
 
@@ -58,7 +67,7 @@ func (e *Engine[C]) PullImage(ctx context.Context, ref string, p runtime.Progres
 	if p != nil {
 		p("pulling " + name)
 	}
-	if err := c.PullImage(ctx, name, reference.Domain(named), p); err != nil {
+	if err := c.Images().Pull(ctx, name, reference.Domain(named), p); err != nil {
 		if ctx.Err() != nil {
 			return runtime.Image{}, fmt.Errorf("pulling %s: %w", name, context.Cause(ctx))
 		}
@@ -78,14 +87,29 @@ func (e *Engine[C]) PullImage(ctx context.Context, ref string, p runtime.Progres
 
 // ImportImage implements runtime.ImageImporter.
 func (e *Engine[C]) ImportImage(ctx context.Context, ref string, tar io.Reader) error {
-	c, release, err := e.use(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
 	// An HTTP request closes what it is made of; a file is its caller's to close.
-	if err := c.ImportImage(ctx, ref, io.NopCloser(tar)); err != nil {
-		return e.Lost(c, fmt.Errorf("importing image %s: %w", ref, err))
-	}
-	return nil
+	return e.images(ctx, "importing image "+ref, func(all Images) error {
+		return all.Import(ctx, ref, io.NopCloser(tar))
+	})
+}
+
+// ListImages implements runtime.Driver.
+func (e *Engine[C]) ListImages(ctx context.Context, label string) (found []runtime.ListedImage, err error) {
+	err = e.images(ctx, "listing images", func(all Images) (err error) {
+		found, err = all.List(ctx, label)
+		return err
+	})
+	return found, err
+}
+
+// RemoveImage implements runtime.Driver.
+func (e *Engine[C]) RemoveImage(ctx context.Context, id string) error {
+	return e.images(ctx, fmt.Sprintf("removing image %.19s", id), func(all Images) error {
+		return all.Remove(ctx, id)
+	})
+}
+
+// SaveImage implements runtime.Driver.
+func (e *Engine[C]) SaveImage(ctx context.Context, ref string, w io.Writer) error {
+	return e.images(ctx, "saving image "+ref, func(all Images) error { return all.Save(ctx, ref, w) })
 }

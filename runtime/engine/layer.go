@@ -23,18 +23,18 @@ func (e *Engine[C]) AddLayer(ctx context.Context, l runtime.Layer) (runtime.Imag
 		return runtime.Image{}, err
 	}
 	defer release()
-	r := &run[C]{e: e, c: c, id: l.Owner.NewName()}
-	create := func(ctx context.Context, name string) (string, error) { return c.CreateBare(ctx, name, l) }
+	images, r := c.Images(), &run[C]{e: e, c: c, id: l.Owner.NewName()}
+	create := func(ctx context.Context, name string) (string, error) { return images.CreateBare(ctx, name, l) }
 	if err := r.create(ctx, create); err != nil {
 		return runtime.Image{}, r.createError(ctx, err)
 	}
-	id, err := r.commit(ctx, l)
+	id, err := commit(ctx, images, r.id, l)
 	r.once.Do(func() { r.until = time.Now().Add(layerCleanup) })
 	left := r.leave(ctx, false) // it was never to be started
 	if err != nil {
 		return runtime.Image{}, e.Lost(c, errors.Join(err, left))
 	}
-	i, has, err := c.FindImage(ctx, id)
+	i, has, err := images.Find(ctx, id)
 	if err == nil && !has {
 		err = errors.New("the engine says that it was made, and doesn't have it")
 	}
@@ -46,12 +46,12 @@ func (e *Engine[C]) AddLayer(ctx context.Context, l runtime.Layer) (runtime.Imag
 }
 
 // commit copies the files into the container and makes an image of it.
-func (r *run[C]) commit(ctx context.Context, l runtime.Layer) (id string, err error) {
+func commit(ctx context.Context, images Images, container string, l runtime.Layer) (id string, err error) {
 	// An HTTP request closes what it is made of.
-	if err := r.c.Extract(ctx, r.id, io.NopCloser(l.Tar)); err != nil {
+	if err := images.Extract(ctx, container, io.NopCloser(l.Tar)); err != nil {
 		return "", cause(ctx, fmt.Errorf("copying files into a container of %s: %w", l.Base, err))
 	}
-	if id, err = r.c.Commit(ctx, r.id, l); err != nil {
+	if id, err = images.Commit(ctx, container, l); err != nil {
 		return "", cause(ctx, fmt.Errorf("making image %s of a container: %w", l.Ref, err))
 	}
 	return id, nil
@@ -73,44 +73,4 @@ func NoOwner() map[string]string {
 		labels[name] = ""
 	}
 	return labels
-}
-
-// ListImages implements runtime.Driver.
-func (e *Engine[C]) ListImages(ctx context.Context, label string) ([]runtime.ListedImage, error) {
-	c, release, err := e.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	all, err := c.ListImages(ctx, label)
-	if err != nil {
-		return nil, e.Lost(c, fmt.Errorf("listing images: %w", err))
-	}
-	return all, nil
-}
-
-// RemoveImage implements runtime.Driver.
-func (e *Engine[C]) RemoveImage(ctx context.Context, id string) error {
-	c, release, err := e.use(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := c.RemoveImage(ctx, id); err != nil {
-		return e.Lost(c, fmt.Errorf("removing image %.19s: %w", id, err))
-	}
-	return nil
-}
-
-// SaveImage implements runtime.Driver.
-func (e *Engine[C]) SaveImage(ctx context.Context, ref string, w io.Writer) error {
-	c, release, err := e.use(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := c.SaveImage(ctx, ref, w); err != nil {
-		return e.Lost(c, fmt.Errorf("saving image %s: %w", ref, err))
-	}
-	return nil
 }

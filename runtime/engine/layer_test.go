@@ -12,23 +12,39 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
-func (f *fake) CreateBare(ctx context.Context, name string, _ runtime.Layer) (string, error) {
-	return f.Create(ctx, name, runtime.Spec{})
+// images are those of a fake: one of each name.
+type images struct {
+	Images
+	f *fake
 }
 
-func (f *fake) Extract(ctx context.Context, _ string, tar io.Reader) error {
+func (f *fake) Images() Images { return images{f: f} }
+
+func (i images) CreateBare(ctx context.Context, name string, _ runtime.Layer) (string, error) {
+	return i.f.Create(ctx, name, runtime.Spec{})
+}
+
+func (i images) Extract(ctx context.Context, _ string, tar io.Reader) error {
 	if _, err := io.Copy(io.Discard, tar); err != nil {
 		return err
 	}
-	return f.ask(ctx, "extract")
+	return i.f.ask(ctx, "extract")
 }
 
-func (f *fake) Commit(ctx context.Context, _ string, _ runtime.Layer) (string, error) {
-	return "sha256:made", f.ask(ctx, "commit")
+func (i images) Commit(ctx context.Context, _ string, _ runtime.Layer) (string, error) {
+	return "sha256:made", i.f.ask(ctx, "commit")
 }
 
-func (f *fake) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
-	return runtime.Image{Ref: ref, ID: ref}, true, f.ask(ctx, "find")
+func (i images) Find(ctx context.Context, ref string) (runtime.Image, bool, error) {
+	return runtime.Image{Ref: ref, ID: ref}, true, i.f.ask(ctx, "find")
+}
+
+// Import closes what it is given, as an HTTP request does.
+func (i images) Import(_ context.Context, _ string, tar io.Reader) error {
+	if c, ok := tar.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // TestAddLayer has each request refused, and then unanswered until the caller goes.

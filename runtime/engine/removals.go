@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -16,74 +17,90 @@ import (
 // long as the one before.
 const maxRetry = time.Minute
 
-// owe has a container removed in the background, once the engine that has it does so.
-func (e *Engine[C]) owe(id, home string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed { // the next bridge reaps it
-		e.log.Warn("container not removed", "container", id)
-		return
-	}
-	if len(e.owed) == 0 {
-		e.owed = map[string]string{}
-		select {
-		case <-e.connected: // by a connection before this container was owed
-		default:
-		}
-		e.background.Go(e.pay)
-	}
-	e.owed[id] = home
+// removals are the containers that could not be removed. They are removed in the background, once
+// the engine that has them does so.
+type removals[C connection] struct {
+	e         *Engine[C]
+	connected chan struct{} // holds one: a connection was made since they were last tried
+
+	mu   sync.Mutex
+	owed map[string]string // by id or name, each with the Home of its engine
 }
 
-// pay removes what is owed, until nothing is or the engine is closed.
-func (e *Engine[C]) pay() {
-	wait := e.Times.Retry
+// add has a container removed.
+func (r *removals[C]) add(id, home string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.owed) == 0 {
+		select {
+		case <-r.connected: // by a connection before this container was owed
+		default:
+		}
+	}
+	if r.e.life.Err() != nil || len(r.owed) == 0 && !r.e.Go(r.keep) { // the next bridge reaps it
+		r.e.log.Warn("container not removed", "container", id)
+		return
+	}
+	r.owed[id] = home
+}
+
+// hurry has the next attempt made at once: there is a new connection.
+func (r *removals[C]) hurry() {
+	select {
+	case r.connected <- struct{}{}:
+	default:
+	}
+}
+
+// keep tries again and again, until nothing is owed or the engine is closed.
+func (r *removals[C]) keep() {
+	wait := r.e.Times.Retry
 	for {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 			wait = min(2*wait, maxRetry)
-		case <-e.connected:
-			wait = e.Times.Retry
-		case <-e.life.Done():
+		case <-r.connected:
+			wait = r.e.Times.Retry
+		case <-r.e.life.Done():
 		}
 		timer.Stop()
-		if e.life.Err() != nil {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.log.Warn("containers that could not be removed", "containers", slices.Collect(maps.Keys(e.owed)))
+		if r.e.life.Err() != nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.e.log.Warn("containers that could not be removed", "containers", slices.Collect(maps.Keys(r.owed)))
 			return
 		}
-		if e.payOnce(e.life) {
+		if r.try(r.e.life) {
 			return
 		}
 	}
 }
 
-// payOnce tries once to remove all that is owed, and reports whether nothing is any more.
-func (e *Engine[C]) payOnce(ctx context.Context) (done bool) {
-	c, err := e.Connect(ctx)
+// try tries once to remove all that is owed, and reports whether nothing is any more.
+func (r *removals[C]) try(ctx context.Context) (done bool) {
+	c, err := r.e.Connect(ctx)
 	if err != nil {
 		return false
 	}
-	e.mu.Lock()
-	owed := maps.Clone(e.owed)
-	e.mu.Unlock()
+	r.mu.Lock()
+	owed := maps.Clone(r.owed)
+	r.mu.Unlock()
 	for id, home := range owed {
 		if home != c.Home() {
 			continue // that engine is still away
 		}
-		if err := e.removeInTime(ctx, c, id); err != nil {
+		if err := removeWithin(ctx, r.e.Times.Cleanup, c, id); err != nil {
 			var gone *runtime.UnavailableError
-			if errors.As(e.Lost(c, err), &gone) {
+			if errors.As(r.e.Lost(c, err), &gone) {
 				return false
 			}
 			continue
 		}
-		e.mu.Lock()
-		delete(e.owed, id)
-		done = len(e.owed) == 0
-		e.mu.Unlock()
+		r.mu.Lock()
+		delete(r.owed, id)
+		done = len(r.owed) == 0
+		r.mu.Unlock()
 		if done {
 			return true
 		}
@@ -91,8 +108,8 @@ func (e *Engine[C]) payOnce(ctx context.Context) (done bool) {
 	return false
 }
 
-func (e *Engine[C]) removeInTime(ctx context.Context, c C, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, e.Times.Cleanup)
+func removeWithin(ctx context.Context, most time.Duration, c Client, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	return remove(ctx, c, id)
 }
@@ -131,7 +148,7 @@ func (e *Engine[C]) Remove(ctx context.Context, ids ...string) error {
 		if ctx.Err() != nil {
 			return errors.Join(append(errs, context.Cause(ctx))...)
 		}
-		if err := e.removeInTime(ctx, c, id); err != nil {
+		if err := removeWithin(ctx, e.Times.Cleanup, c, id); err != nil {
 			errs = append(errs, fmt.Errorf("removing container %.23s: %w", id, err))
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
 // connection is one namespace of one cluster.
@@ -35,9 +36,10 @@ type connection struct {
 	pods      *pods
 	claims    *claims // nil for a cluster without agent-sandbox
 
+	images *nodeImages
+
 	mu      sync.Mutex
-	images  map[string]runtime.Image // those that a pod has had, by full name
-	streams map[string]*stream       // attached, and not started yet; by pod
+	streams map[string]*stream // attached, and not started yet; by pod
 }
 
 // Rates of requests to the API server: some for each pod that starts. A server that has less to
@@ -87,9 +89,9 @@ func (d *Driver) look(ctx context.Context) (*connection, error) {
 		direct:    direct,
 		cfg:       cfg,
 		namespace: namespace,
-		images:    map[string]runtime.Image{},
 		streams:   map[string]*stream{},
 	}
+	c.images = &nodeImages{c: c, known: map[string]runtime.Image{}}
 	if err := c.ask(ctx); err != nil {
 		return nil, err
 	}
@@ -264,6 +266,9 @@ func (c *connection) Close() {
 	c.pods.drain(c.d.Life())
 	c.pods.end()
 }
+
+// Images implements engine.Client.
+func (c *connection) Images() engine.Images { return c.images }
 
 // leases returns what leases are read and written by.
 func (c *connection) leases() coordination.LeaseInterface {

@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -91,6 +92,48 @@ func (c *connection) withoutSandbox(name string) bool {
 		}
 	}
 	return true
+}
+
+// probeAge bounds the life of a pod of withPod by the cluster's own clock.
+const probeAge = 10 * time.Minute
+
+// withPod makes a pod that runs none of the user's code, waits until done says that it is as far,
+// calls then, which may be nil, and removes the pod.
+func (c *connection) withPod(
+	ctx context.Context,
+	ref string,
+	change func(*corev1.Pod),
+	patience time.Duration,
+	done func(*corev1.Pod, bool) (bool, error),
+	then func(*corev1.Pod),
+) (err error) {
+	s := runtime.Spec{
+		Image: ref, Command: []string{"true"}, User: "65534:65534", Owner: c.d.self, MaxAge: probeAge,
+		Limits: runtime.Limits{Memory: 64 << 20, PIDs: 16, NoFile: 64, Shm: 1 << 20},
+	}
+	if err := c.d.leases.hold(ctx, c, s.Owner); err != nil {
+		return err
+	}
+	name := s.Owner.NewName()
+	defer func() {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.d.Times.Cleanup)
+		defer cancel()
+		if left := c.Remove(late, name); left != nil && err == nil {
+			err = fmt.Errorf("pod %s could not be removed: %w", podName(name), left)
+		}
+	}()
+	make := func() *corev1.Pod {
+		p := c.pod(name, s)
+		change(p)
+		return p
+	}
+	if err := c.start(ctx, make, patience, done); err != nil {
+		return err
+	}
+	if p, _, _ := c.pods.last(podName(name)); then != nil {
+		then(p)
+	}
+	return nil
 }
 
 // Attach implements engine.Client.

@@ -22,11 +22,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// connection is a reached engine. It doesn't change. The bindings want it inside the context of
-// every call: see with.
+// connection is a reached engine. It doesn't change.
 type connection struct {
+	api
 	d      *Driver
-	values context.Context //nolint:containedctx // holds the bindings' client, nothing that ends
 	dialer engine.Dialer
 	facts  runtime.Facts
 	socket string // on this machine, where the engine or its tunnel listens; empty for none
@@ -35,6 +34,14 @@ type connection struct {
 	profile string // the seccomp profile's path for the engine; empty for its default
 	users   users  // the user namespace of each container
 }
+
+// api is the bindings' client, which they want inside the context of every call.
+type api struct {
+	values context.Context //nolint:containedctx // holds the client, nothing that ends
+}
+
+// with returns ctx with the client in it.
+func (a api) with(ctx context.Context) context.Context { return joined{ctx, a.values} }
 
 // joined ends with the call's context and has the connection's values.
 type joined struct {
@@ -48,8 +55,6 @@ func (j joined) Value(key any) any {
 	}
 	return j.Context.Value(key)
 }
-
-func (c *connection) with(ctx context.Context) context.Context { return joined{ctx, c.values} }
 
 func (c *connection) Facts() runtime.Facts { return c.facts }
 
@@ -84,6 +89,8 @@ func (c *connection) Ping(ctx context.Context) error {
 }
 
 func (c *connection) Close() { c.tunnel.stop() }
+
+func (c *connection) Images() engine.Images { return imageStore{c.api} }
 
 // explain words an error of an engine that is there, or has gone.
 func (d *Driver) explain(c *connection, err error, gone bool) error {
@@ -245,7 +252,7 @@ func (c *connection) examine(ctx context.Context, e endpoint) error {
 	}
 	c.facts = facts(info, e, bindings.ServiceVersion(c.values).String())
 	if !c.facts.Rootless && !c.facts.Desktop && !c.d.cfg.AllowRootful {
-		return c.d.Rootful(e.URL, "use podman as an ordinary user")
+		return engine.Rootful(c.d.Name(), e.URL, "use podman as an ordinary user")
 	}
 	return c.harden(info)
 }
@@ -256,7 +263,7 @@ func (d *Driver) mayUse(u *url.URL) error {
 	if d.cfg.TLS.CA != "" {
 		return nil
 	}
-	if err := d.InTheClear(u, "/run/user/UID/podman/podman.sock"); err != nil {
+	if err := engine.InTheClear(d.Name(), u, "/run/user/UID/podman/podman.sock"); err != nil {
 		return err
 	}
 	d.log.Warn("this engine takes commands from every user of this machine: its endpoint is TCP without TLS",

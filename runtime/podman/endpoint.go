@@ -36,7 +36,7 @@ func (d *Driver) endpoints(ctx context.Context) []endpoint {
 func (d *Driver) sockets() []endpoint {
 	var found []endpoint
 	add := func(path string, refused error) {
-		if p, ok := d.FindSocket(path, refused); ok {
+		if p, ok := engine.FindSocket(d.log, path, refused); ok {
 			found = append(found, endpoint{Endpoint: p})
 		}
 	}

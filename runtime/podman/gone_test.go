@@ -224,7 +224,7 @@ func TestTunnelOfALostEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &connection{d: d, values: t.Context(), tunnel: tunnel}
+	c := &connection{d: d, api: api{t.Context()}, tunnel: tunnel}
 	d.Swap(nil, c)
 	d.Go(func() {
 		<-d.Life().Done() // Close has begun

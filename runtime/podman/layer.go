@@ -4,7 +4,6 @@ package podman
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -12,16 +11,15 @@ import (
 
 	"github.com/containers/podman/v5/pkg/bindings"
 	"github.com/containers/podman/v5/pkg/bindings/containers"
-	"github.com/containers/podman/v5/pkg/bindings/images"
 	"github.com/containers/podman/v5/pkg/specgen"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// CreateBare implements engine.Client. It takes nothing from this machine's environment, such as a
+// CreateBare implements engine.Images. It takes nothing from this machine's environment, such as a
 // proxy with a password, which would be in the image.
-func (c *connection) CreateBare(ctx context.Context, name string, l runtime.Layer) (string, error) {
+func (s imageStore) CreateBare(ctx context.Context, name string, l runtime.Layer) (string, error) {
 	g := specgen.NewSpecGenerator(l.Base, false)
 	g.Name = name
 	g.Command = []string{"python3"} // podman makes no container without a command; an image may have none
@@ -31,19 +29,19 @@ func (c *connection) CreateBare(ctx context.Context, name string, l runtime.Laye
 	g.ImageVolumeMode = "ignore"
 	g.NetNS = specgen.Namespace{NSMode: specgen.NoNetwork}
 	g.CapDrop = []string{"ALL"}
-	created, err := containers.CreateWithSpec(c.with(ctx), g, nil)
-	return created.ID, c.orMissing(ctx, l.Base, err)
+	created, err := containers.CreateWithSpec(s.with(ctx), g, nil)
+	return created.ID, s.orMissing(ctx, l.Base, err)
 }
 
-// Extract implements engine.Client. The bindings' own function drops what the engine says of a
+// Extract implements engine.Images. The bindings' own function drops what the engine says of a
 // failure, such as a full disk.
-func (c *connection) Extract(ctx context.Context, id string, tar io.Reader) error {
-	conn, err := bindings.GetClient(c.values)
+func (s imageStore) Extract(ctx context.Context, id string, tar io.Reader) error {
+	conn, err := bindings.GetClient(s.values)
 	if err != nil {
 		return err
 	}
 	params := url.Values{"path": {"/"}, "copyUIDGID": {"false"}} // the tar says whose the files are
-	r, err := conn.DoRequest(c.with(ctx), tar, http.MethodPut, "/containers/%s/archive", params, nil, id)
+	r, err := conn.DoRequest(s.with(ctx), tar, http.MethodPut, "/containers/%s/archive", params, nil, id)
 	if err != nil {
 		return err
 	}
@@ -51,42 +49,14 @@ func (c *connection) Extract(ctx context.Context, id string, tar io.Reader) erro
 	return r.Process(nil)
 }
 
-// Commit implements engine.Client. The image has the container's labels.
-func (c *connection) Commit(ctx context.Context, id string, l runtime.Layer) (string, error) {
+// Commit implements engine.Images. The image has the container's labels.
+func (s imageStore) Commit(ctx context.Context, id string, l runtime.Layer) (string, error) {
 	repo, tag, _ := strings.Cut(l.Ref, ":")
 	var changes []string
 	for name := range engine.NoOwner() {
 		changes = append(changes, "LABEL "+name+`=""`)
 	}
 	opts := new(containers.CommitOptions).WithRepo(repo).WithTag(tag).WithPause(false).WithChanges(changes)
-	made, err := containers.Commit(c.with(ctx), id, opts)
+	made, err := containers.Commit(s.with(ctx), id, opts)
 	return made.ID, err
-}
-
-// ListImages implements engine.Client.
-func (c *connection) ListImages(ctx context.Context, label string) ([]runtime.ListedImage, error) {
-	opts := new(images.ListOptions).WithFilters(map[string][]string{"label": {label}})
-	list, err := images.List(c.with(ctx), opts)
-	var all []runtime.ListedImage
-	for _, i := range list {
-		all = append(all, runtime.ListedImage{
-			ID: "sha256:" + strings.TrimPrefix(i.ID, "sha256:"), Names: i.RepoTags, Labels: i.Labels,
-		})
-	}
-	return all, err
-}
-
-// RemoveImage implements engine.Client.
-func (c *connection) RemoveImage(ctx context.Context, id string) error {
-	_, errs := images.Remove(c.with(ctx), []string{id}, new(images.RemoveOptions).WithNoPrune(true))
-	err := errors.Join(errs...)
-	if has, herr := images.Exists(c.with(ctx), id, nil); err != nil && herr == nil && !has {
-		return nil
-	}
-	return err
-}
-
-// SaveImage implements engine.Client.
-func (c *connection) SaveImage(ctx context.Context, ref string, w io.Writer) error {
-	return images.Export(c.with(ctx), []string{ref}, w, new(images.ExportOptions).WithFormat("oci-archive"))
 }

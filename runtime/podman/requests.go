@@ -6,16 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/containers/podman/v5/libpod/define"
 	"github.com/containers/podman/v5/pkg/bindings"
 	"github.com/containers/podman/v5/pkg/bindings/containers"
-	"github.com/containers/podman/v5/pkg/bindings/images"
 	"github.com/containers/podman/v5/pkg/errorhandling"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -73,19 +70,7 @@ func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (s
 	g := generate(s, c, c.d.cfg.Hardening.OCIRuntime)
 	g.Name = name
 	created, err := containers.CreateWithSpec(c.with(ctx), g, nil)
-	return created.ID, c.orMissing(ctx, s.Image, err)
-}
-
-// orMissing returns err, or a *runtime.ImageError if the engine gave it because it lacks the image.
-func (c *connection) orMissing(ctx context.Context, ref string, err error) error {
-	var says *errorhandling.ErrorModel
-	if !errors.As(err, &says) {
-		return err
-	}
-	if _, has, ferr := c.FindImage(ctx, ref); ferr == nil && !has {
-		return engine.ImageMissing(ref, err)
-	}
-	return err
+	return created.ID, imageStore{c.api}.orMissing(ctx, s.Image, err)
 }
 
 // Attach implements engine.Client.
@@ -156,36 +141,6 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 		})
 	}
 	return all, err
-}
-
-// FindImage implements engine.Client. Of a short name podman itself would ask at the terminal which
-// registry was meant.
-func (c *connection) FindImage(ctx context.Context, ref string) (runtime.Image, bool, error) {
-	for _, name := range slices.Compact([]string{ref, engine.FullName(ref)}) {
-		r, err := images.GetImage(c.with(ctx), name, nil)
-		if err != nil && status(err) == http.StatusNotFound {
-			continue
-		}
-		if err != nil {
-			return runtime.Image{}, false, err
-		}
-		id, digest := "sha256:"+strings.TrimPrefix(r.ID, "sha256:"), runtime.DigestOf(ref, r.RepoDigests)
-		return runtime.Image{Ref: ref, ID: id, Digest: digest, Arch: r.Architecture}, true, nil
-	}
-	return runtime.Image{}, false, nil
-}
-
-// PullImage implements engine.Client.
-func (c *connection) PullImage(ctx context.Context, name, _ string, p runtime.Progress) error {
-	opts := new(images.PullOptions).WithProgressWriter(&runtime.Lines{To: p}).WithPolicy("newer").WithRetry(1)
-	_, err := images.Pull(c.with(ctx), name, opts)
-	return err
-}
-
-// ImportImage implements engine.Client.
-func (c *connection) ImportImage(ctx context.Context, ref string, tar io.Reader) error {
-	_, err := images.Import(c.with(ctx), tar, new(images.ImportOptions).WithReference(ref))
-	return err
 }
 
 // status returns the HTTP status of an error of the bindings; 0 for another.
