@@ -15,13 +15,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/docker/go-units"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
-	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
 )
 
@@ -38,7 +36,7 @@ func (e *Environments) Build(ctx context.Context, name string, p Progress) (Envi
 	}
 	b := &build{Environments: e, Definition: d, progress: p}
 	defer b.end()
-	release, err := e.turn(ctx, func() { b.tell(0, "waiting for another build") })
+	release, err := e.cache.turn(ctx, func() { b.tell(0, "waiting for another build") })
 	if err != nil {
 		return Environment{}, err
 	}
@@ -48,50 +46,11 @@ func (e *Environments) Build(ctx context.Context, name string, p Progress) (Envi
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return Environment{}, e.full(fmt.Errorf("building the environment %s: %w", name, err))
+		return Environment{}, e.cache.full(fmt.Errorf("building the environment %s: %w", name, err))
 	}
 	e.Used(name)
 	e.tidy(ctx, name)
 	return env, nil
-}
-
-// Files of builds and locks under way.
-const spools, lockDirs = "layer-*.tar", "lock-*"
-
-// turn blocks until no other process builds or locks, and removes what killed ones have left. It
-// calls waits, which may be nil, if one does.
-func (e *Environments) turn(ctx context.Context, waits func()) (release func(), err error) {
-	if e.cfg.CacheDir == "" {
-		return nil, &Error{Err: errors.New("there is no directory for downloads"),
-			Next: "set HOME or XDG_CACHE_HOME"}
-	}
-	if err := os.MkdirAll(e.cfg.CacheDir, 0o700); err != nil {
-		return nil, e.full(err)
-	}
-	lock := filepath.Join(e.cfg.CacheDir, "build.lock")
-	if waits != nil {
-		ended, end := context.WithCancel(ctx)
-		end()
-		if release, err = filelock.Acquire(ended, lock); errors.Is(err, context.Canceled) {
-			waits()
-		}
-	}
-	if release == nil {
-		release, err = filelock.Acquire(ctx, lock)
-	}
-	if err != nil {
-		return nil, e.full(err)
-	}
-	for _, pattern := range []string{spools, lockDirs} {
-		left, _ := filepath.Glob(filepath.Join(e.cfg.CacheDir, pattern)) // its pattern is right
-		for _, path := range left {
-			err = errors.Join(err, os.RemoveAll(path))
-		}
-	}
-	if err != nil {
-		release()
-	}
-	return release, err
 }
 
 // build is a build under way.
@@ -147,7 +106,7 @@ func (b *build) build(ctx context.Context) (Environment, error) {
 		}
 	}
 	b.tell(0, "asking %s for its Python", base.Ref)
-	p, err := b.ask(ctx, base)
+	p, err := b.python.ask(ctx, base)
 	if err != nil {
 		return Environment{}, err
 	}
@@ -176,7 +135,7 @@ func (b *build) build(ctx context.Context) (Environment, error) {
 			_ = f.Close()
 		}
 	}()
-	spool, remove, err := b.spool()
+	spool, remove, err := b.cache.spool()
 	if err != nil {
 		return Environment{}, err
 	}
@@ -196,30 +155,13 @@ const maxWheels = 2 << 30
 
 // fetch downloads what the cache lacks.
 func (b *build) fetch(ctx context.Context, chosen []wheels.Chosen) ([]*wheels.File, error) {
-	net := b.network()
-	cache := &wheels.Cache{Dir: filepath.Join(b.cfg.CacheDir, "wheels"), Client: net.client,
-		Index: net.index, Limit: maxWheels, File: b.cfg.File, Progress: func(done, total int64) {
+	net := b.resolver.network()
+	cache := &wheels.Cache{Dir: filepath.Join(b.cache.path, "wheels"), Client: net.client,
+		Index: net.index, Limit: maxWheels, File: b.cache.file, Progress: func(done, total int64) {
 			b.tell(int(fetched*min(done, total)/max(total, 1)), "fetching packages: %s of %s",
 				units.HumanSize(float64(done)), units.HumanSize(float64(max(done, total))))
 		}}
 	return cache.Fetch(ctx, chosen)
-}
-
-// spool creates the temporary file of the layer.
-func (b *build) spool() (f *os.File, remove func(), err error) {
-	if f, err = os.CreateTemp(b.cfg.CacheDir, spools); err != nil {
-		return nil, nil, err
-	}
-	forget := b.guard(f.Name())
-	return f, func() { _ = errors.Join(f.Close(), os.Remove(f.Name())); forget() }, nil
-}
-
-// guard has a file or directory removed when this process is killed.
-func (e *Environments) guard(path string) (forget func()) {
-	if e.cfg.File == nil {
-		return func() {}
-	}
-	return e.cfg.File(path)
 }
 
 // endOfTar is the size of a tar's end, which the entries of the bytecode overwrite.
@@ -238,7 +180,7 @@ func (b *build) addBytecode(ctx context.Context, image string, p python, spool *
 		read += int64(n)
 		b.tell(unpacked+int((compiled-unpacked)*read/size), "compiling packages: %d%%", 100*read/size)
 	}))
-	count, err := b.compile(ctx, image, p, sources, func(source string, pyc []byte) error {
+	count, err := b.python.compile(ctx, image, p, sources, func(source string, pyc []byte) error {
 		name := p.bytecodeName(source)
 		if dir := path.Dir(name); !made[dir] {
 			made[dir] = true
@@ -293,8 +235,8 @@ func (b *build) install(ctx context.Context, env Environment, spool *os.File) (E
 		b.tell(compiled+int((copied-compiled)*read/size), "copying %s to the engine",
 			units.HumanSize(float64(size)))
 	}))
-	env.Image, err = b.cfg.Driver.AddLayer(ctx, runtime.Layer{Base: env.Base, Ref: ref(env.Name), Labels: labels,
-		Owner: b.cfg.Owner, Tar: content})
+	env.Image, err = b.driver.AddLayer(ctx, runtime.Layer{Base: env.Base, Ref: ref(env.Name), Labels: labels,
+		Owner: b.owner, Tar: content})
 	if err != nil {
 		return env, err
 	}
@@ -314,18 +256,3 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *Error) Hint() string { return e.Next }
-
-// full adds the next step to an error if a disk is full, this machine's or the engine's.
-func (e *Environments) full(err error) error {
-	var known interface{ Hint() string }
-	switch {
-	case errors.As(err, &known):
-		return err
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &Error{Err: err, Next: "free some space in " + e.cfg.CacheDir + ", and try again"}
-	case strings.Contains(err.Error(), "no space left on device"):
-		return &Error{Err: err, Next: "free some space on the engine's disk (podman system prune, docker system" +
-			" prune; mcp-bridge env remove NAME), and try again"}
-	}
-	return err
-}

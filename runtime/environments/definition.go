@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
+	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
 )
 
@@ -76,14 +77,21 @@ const (
 
 var importPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
+// Settings are the user's files of environments: of each NAME.toml, its lock, the list of packages
+// that this was made from, and the labels of an image that was pushed.
+type Settings struct {
+	dir   string // empty for none
+	trust trust.Owners
+}
+
 // Definitions returns all that have a file, and Data, by name.
-func (e *Environments) Definitions() []Definition {
+func (s Settings) Definitions() []Definition {
 	var found []Definition
-	files, _ := os.ReadDir(e.cfg.Dir) // there may be none
+	files, _ := os.ReadDir(s.dir) // there may be none
 	for _, f := range files[:min(len(files), maxSettings)] {
 		name, is := strings.CutSuffix(f.Name(), ".toml")
 		if is && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "pylock.") {
-			found = append(found, e.define(name))
+			found = append(found, s.define(name))
 		}
 	}
 	if !slices.ContainsFunc(found, func(d Definition) bool { return d.Name == Data }) {
@@ -94,14 +102,14 @@ func (e *Environments) Definitions() []Definition {
 }
 
 // Check returns an *UnknownError if no environment has that name, or why its file can't be used.
-func (e *Environments) Check(name string) error {
-	_, err := e.definition(name)
+func (s Settings) Check(name string) error {
+	_, err := s.definition(name)
 	return err
 }
 
 // definition returns the one of that name, or an *UnknownError.
-func (e *Environments) definition(name string) (Definition, error) {
-	all := e.Definitions()
+func (s Settings) definition(name string) (Definition, error) {
+	all := s.Definitions()
 	i := slices.IndexFunc(all, func(d Definition) bool { return d.Name == name })
 	if i < 0 {
 		unknown := &UnknownError{Name: name}
@@ -114,9 +122,9 @@ func (e *Environments) definition(name string) (Definition, error) {
 }
 
 // define reads NAME.toml.
-func (e *Environments) define(name string) Definition {
-	d := Definition{Name: name, File: filepath.Join(e.cfg.Dir, name+".toml")}
-	if d.Err = d.read(e.cfg.Trust.File); d.Err != nil {
+func (s Settings) define(name string) Definition {
+	d := Definition{Name: name, File: filepath.Join(s.dir, name+".toml")}
+	if d.Err = d.read(s.trust.File); d.Err != nil {
 		d.Err = fmt.Errorf("%s: %w", d.File, d.Err)
 	}
 	return d
@@ -176,11 +184,11 @@ func (d *Definition) read(trusted func(path string) error) error {
 }
 
 // lock returns the lock for an interpreter.
-func (e *Environments) lock(d Definition, ip wheels.Interpreter) (*wheels.Lock, error) {
+func (s Settings) lock(d Definition, ip wheels.Interpreter) (*wheels.Lock, error) {
 	if d.Lock == "" {
 		return wheels.DataLock(ip)
 	}
-	if err := e.cfg.Trust.File(d.Lock); errors.Is(err, fs.ErrNotExist) {
+	if err := s.trust.File(d.Lock); errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{Err: fmt.Errorf("the environment %s has no lock yet: %s is missing", d.Name, d.Lock),
 			Next: "make it: mcp-bridge env lock " + d.Name}
 	} else if err != nil {
@@ -196,3 +204,69 @@ func (e *Environments) lock(d Definition, ip wheels.Interpreter) (*wheels.Lock, 
 	}
 	return l, nil
 }
+
+// likely is the interpreter that a base image is taken to have before it is asked.
+var likely = wheels.Interpreter{Version: "3.13.0", Machine: "x86_64", Glibc: "2.36"}
+
+// Locked returns the packages in the lock of an environment, with names and versions only.
+func (s Settings) Locked(name string) ([]wheels.Distribution, error) {
+	d, err := s.definition(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.locked(d, likely)
+}
+
+func (s Settings) locked(d Definition, ip wheels.Interpreter) (all []wheels.Distribution, err error) {
+	l, err := s.lock(d, ip)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range l.Packages {
+		all = append(all, wheels.Distribution{Name: p.Name, Version: p.Version})
+	}
+	return all, nil
+}
+
+// buildable returns the environments that aren't built, and whose locks have all of b, those with
+// the fewest packages first. The interpreter of another environment is the likely one of their
+// bases.
+func (s Settings) buildable(built []Environment, b *wheels.Block) (names []string) {
+	size := map[string]int{}
+	ip := likely
+	if len(built) > 0 {
+		ip = built[0].Interpreter
+	}
+	for _, d := range s.Definitions() {
+		if d.Err != nil || slices.ContainsFunc(built, func(env Environment) bool { return env.Name == d.Name }) {
+			continue
+		}
+		have, err := s.locked(d, ip)
+		if err != nil {
+			continue
+		}
+		if lacks, err := b.Missing(ip, have); err == nil && len(lacks) == 0 {
+			names, size[d.Name] = append(names, d.Name), len(have)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(size[a], size[b]) })
+	return names
+}
+
+// Delete deletes the settings, list of packages, lock and labels of an environment.
+func (s Settings) Delete(name string) error {
+	if !ValidName(name) {
+		return ErrName
+	}
+	var errs []error
+	for _, file := range []string{name + ".toml", name + ".in", "pylock." + name + ".toml",
+		"labels." + name + ".json"} {
+		if err := os.Remove(filepath.Join(s.dir, file)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// requirements returns the file that lists the packages of an environment, as pip and uv read it.
+func (s Settings) requirements(name string) string { return filepath.Join(s.dir, name+".in") }

@@ -15,9 +15,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -95,80 +92,37 @@ type Config struct {
 
 // Environments finds and builds environments. It is safe for concurrent use.
 type Environments struct {
-	cfg Config
-	log *slog.Logger
+	Settings
+
+	driver runtime.Driver
+	images []string // base images
+	owner  runtime.Owner
+	limit  int64 // bytes of all together; 0 for no bound
+	log    *slog.Logger
+
+	python   pythons
+	resolver resolver
+	cache    cacheDir
 
 	mu     sync.Mutex
-	index  string        // Config.Index, or what Follow was told later
-	minAge time.Duration // Config.MinAge, likewise
 	listed []Environment // what List returned last
 	at     time.Time     // when it did; zero for never
 }
 
 // New returns the environments of an engine, which it asks nothing yet.
 func New(cfg Config) *Environments {
-	return &Environments{cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), index: cfg.Index,
-		minAge: cfg.MinAge}
+	return &Environments{
+		Settings: Settings{dir: cfg.Dir, trust: cfg.Trust},
+		driver:   cfg.Driver, images: cfg.Images, owner: cfg.Owner, limit: cfg.Limit,
+		log:      cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
+		python:   pythons{driver: cfg.Driver, user: cfg.User, owner: cfg.Owner},
+		resolver: resolver{trust: cfg.Trust, index: cfg.Index, minAge: cfg.MinAge},
+		cache:    cacheDir{path: cfg.CacheDir, file: cfg.File},
+	}
 }
 
 // Follow replaces Config.Index and Config.MinAge for what is locked and built from now on.
-func (e *Environments) Follow(index string, minAge time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.index, e.minAge = index, minAge
-}
-
-// rules returns the index and the age that count now.
-func (e *Environments) rules() (index string, minAge time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.index, e.minAge
-}
-
-// network is how packages are downloaded.
-type network struct {
-	index, toUV string       // as of wheels.Cache; what uv has to be told
-	proxy       string       // pip's, which uv has to be told
-	client      *http.Client // as of wheels.Cache
-}
-
-// network returns how packages are downloaded: from the index of the settings, or else from that of
-// uv or pip, whose files it reads.
-func (e *Environments) network() network {
-	index, _ := e.rules()
-	n := network{index: index, toUV: index, proxy: wheels.ProxyFrom(os.Getenv, settingsOf(e.cfg.Trust))}
-	if n.index == "" {
-		var ofUV bool
-		if n.index, ofUV = wheels.IndexFrom(os.Getenv, settingsOf(e.cfg.Trust)); !ofUV {
-			n.toUV = n.index
-		}
-	}
-	n.client = through(n.proxy)
-	return n
-}
-
-// settingsOf returns what reads a file of uv's or pip's that no one but its owners could have
-// written.
-func settingsOf(owners trust.Owners) func(file string) ([]byte, error) {
-	return func(file string) ([]byte, error) {
-		if err := owners.File(file); err != nil {
-			return nil, err
-		}
-		return os.ReadFile(file)
-	}
-}
-
-// through returns a client that uses a proxy, or nil if none is named or its URL can't be read.
-// NO_PROXY doesn't count then, as with pip.
-func through(proxy string) *http.Client {
-	at, err := url.Parse(proxy)
-	if proxy == "" || err != nil || at.Host == "" {
-		return nil
-	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.Proxy = http.ProxyURL(at)
-	return &http.Client{Transport: t}
-}
+func (e *Environments) Follow(index string, minAge time.Duration) { e.resolver.follow(index, minAge) }
 
 // NotBuiltError says that an environment is known and that the engine has no image of it. Build
 // makes it.

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +40,7 @@ func (e *Environments) List(ctx context.Context) ([]Environment, error) {
 
 // onEngine returns the environments of which the engine has an image.
 func (e *Environments) onEngine(ctx context.Context) ([]Environment, error) {
-	images, err := e.cfg.Driver.ListImages(ctx, labelName)
+	images, err := e.driver.ListImages(ctx, labelName)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +83,12 @@ func (e *Environments) outdated(ctx context.Context, env Environment, d Definiti
 
 // base returns the image that an environment is built on, or an *runtime.ImageError.
 func (e *Environments) base(ctx context.Context, d Definition) (runtime.Image, error) {
-	images := e.cfg.Images
+	images := e.images
 	if d.Image != "" {
 		images = []string{d.Image}
 	}
 	for _, ref := range images {
-		if i, ok, err := e.cfg.Driver.FindImage(ctx, ref); ok || err != nil {
+		if i, ok, err := e.driver.FindImage(ctx, ref); ok || err != nil {
 			return i, err
 		}
 	}
@@ -189,82 +187,13 @@ func choose(all []Environment, b *wheels.Block) (best Environment, missing []str
 	return best, missing, nil
 }
 
-// likely is the interpreter that a base image is taken to have before it is asked.
-var likely = wheels.Interpreter{Version: "3.13.0", Machine: "x86_64", Glibc: "2.36"}
-
-// Locked returns the packages in the lock of an environment, with names and versions only.
-func (e *Environments) Locked(name string) ([]wheels.Distribution, error) {
-	d, err := e.definition(name)
-	if err != nil {
-		return nil, err
-	}
-	return e.locked(d, likely)
-}
-
-func (e *Environments) locked(d Definition, ip wheels.Interpreter) (all []wheels.Distribution, err error) {
-	l, err := e.lock(d, ip)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range l.Packages {
-		all = append(all, wheels.Distribution{Name: p.Name, Version: p.Version})
-	}
-	return all, nil
-}
-
-// buildable returns the environments that aren't built, and whose locks have all of b, those with
-// the fewest packages first. The interpreter of another environment is the likely one of their
-// bases.
-func (e *Environments) buildable(built []Environment, b *wheels.Block) (names []string) {
-	size := map[string]int{}
-	ip := likely
-	if len(built) > 0 {
-		ip = built[0].Interpreter
-	}
-	for _, d := range e.Definitions() {
-		if d.Err != nil || slices.ContainsFunc(built, func(env Environment) bool { return env.Name == d.Name }) {
-			continue
-		}
-		have, err := e.locked(d, ip)
-		if err != nil {
-			continue
-		}
-		if lacks, err := b.Missing(ip, have); err == nil && len(lacks) == 0 {
-			names, size[d.Name] = append(names, d.Name), len(have)
-		}
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(size[a], size[b]) })
-	return names
-}
-
 // Used records that code runs in an environment. Those unused for longest are removed first when
 // all together exceed their bound.
-func (e *Environments) Used(name string) {
-	if e.cfg.CacheDir == "" {
-		return
-	}
-	path := filepath.Join(e.cfg.CacheDir, "used-"+name)
-	now := time.Now()
-	if os.Chtimes(path, now, now) != nil {
-		_ = os.WriteFile(path, nil, 0o600) // it matters little
-	}
-}
+func (e *Environments) Used(name string) { e.cache.use(name) }
 
 // Expected reports whether an environment was built or used from this machine, and not removed
 // since. It doesn't ask the engine.
-func (e *Environments) Expected(name string) bool {
-	_, err := os.Stat(filepath.Join(e.cfg.CacheDir, "used-"+name))
-	return err == nil && e.cfg.CacheDir != ""
-}
-
-// lastUse returns when an environment was last built or used; at is the earliest answer.
-func (e *Environments) lastUse(name string, at time.Time) time.Time {
-	info, err := os.Stat(filepath.Join(e.cfg.CacheDir, "used-"+name))
-	if err == nil && info.ModTime().After(at) {
-		return info.ModTime()
-	}
-	return at
-}
+func (e *Environments) Expected(name string) bool { return e.cache.used(name) }
 
 // Remove removes an environment's images from the engine, not its file and its lock. If the engine
 // has none, the error is a *NotBuiltError or an *UnknownError.
@@ -279,9 +208,7 @@ func (e *Environments) Remove(ctx context.Context, name string) error {
 		return &Error{Err: fmt.Errorf("the environment %s can't be removed: %w", name, err),
 			Next: "try again when no code runs in it: a guest that waits ends after MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT"}
 	}
-	if e.cfg.CacheDir != "" {
-		_ = os.Remove(filepath.Join(e.cfg.CacheDir, "used-"+name))
-	}
+	e.cache.forget(name)
 	if n > 0 {
 		return nil
 	}
@@ -294,31 +221,16 @@ func (e *Environments) Remove(ctx context.Context, name string) error {
 	return &NotBuiltError{name}
 }
 
-// Delete deletes the settings, list of packages, lock and labels of an environment.
-func (e *Environments) Delete(name string) error {
-	if !ValidName(name) {
-		return ErrName
-	}
-	var errs []error
-	for _, file := range []string{name + ".toml", name + ".in", "pylock." + name + ".toml",
-		"labels." + name + ".json"} {
-		if err := os.Remove(filepath.Join(e.cfg.Dir, file)); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // remove removes the images of environments for which which returns true, and returns their number.
 func (e *Environments) remove(ctx context.Context, which func(runtime.ListedImage) bool) (n int, err error) {
-	images, err := e.cfg.Driver.ListImages(ctx, labelName)
+	images, err := e.driver.ListImages(ctx, labelName)
 	if err != nil {
 		return 0, err
 	}
 	var errs []error
 	for _, i := range images {
 		if which(i) {
-			errs = append(errs, e.cfg.Driver.RemoveImage(ctx, i.ID))
+			errs = append(errs, e.driver.RemoveImage(ctx, i.ID))
 			n++
 		}
 	}
@@ -333,17 +245,17 @@ func (e *Environments) tidy(ctx context.Context, kept string) {
 		e.log.Info("replaced environments that are still in use", "err", err)
 	}
 	all, err := e.List(ctx)
-	if err != nil || e.cfg.Limit == 0 {
+	if err != nil || e.limit == 0 {
 		return
 	}
-	used := func(env Environment) time.Time { return e.lastUse(env.Name, env.Built) }
+	used := func(env Environment) time.Time { return e.cache.lastUse(env.Name, env.Built) }
 	slices.SortFunc(all, func(a, b Environment) int { return used(a).Compare(used(b)) })
 	var total int64
 	for _, env := range all {
 		total += env.Size
 	}
 	for _, env := range all {
-		if total <= e.cfg.Limit || env.Name == kept {
+		if total <= e.limit || env.Name == kept {
 			continue
 		}
 		if err := e.Remove(ctx, env.Name); err != nil {
@@ -361,7 +273,7 @@ func (e *Environments) dropAuto(ctx context.Context, kept string) {
 	used := map[string]time.Time{}
 	for _, d := range e.Definitions() {
 		if info, err := os.Stat(d.File); err == nil && strings.HasPrefix(d.Name, Auto) && d.Name != kept {
-			used[d.Name] = e.lastUse(d.Name, info.ModTime())
+			used[d.Name] = e.cache.lastUse(d.Name, info.ModTime())
 		}
 	}
 	names := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })

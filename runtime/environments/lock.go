@@ -1,7 +1,6 @@
 package environments
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,19 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 	"unicode"
 
-	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
 )
-
-// young is how long a release must have been there before a lock has it, unless Config.MinAge says
-// otherwise. Most releases that hold malware are found and withdrawn within days.
-const young = 7 * 24 * time.Hour
 
 // Lock has uv choose the versions of all packages in NAME.in and of what they need, for the Python
 // of the base image, and writes them to the environment's lock. Neither uv nor anything else
@@ -48,11 +40,11 @@ func (e *Environments) Lock(ctx context.Context, name string) error {
 // Add adds packages, as in pandas>=2, to those of an environment, and locks them. It makes the
 // environment if no other has that name. After an error nothing has changed.
 func (e *Environments) Add(ctx context.Context, name string, packages []string) error {
-	if e.cfg.Dir == "" {
+	if e.dir == "" {
 		return errors.New("there is no directory for environments: set HOME or MCP_BRIDGE_ENVS")
 	}
-	d := Definition{Name: name, File: filepath.Join(e.cfg.Dir, name+".toml"),
-		Lock: filepath.Join(e.cfg.Dir, "pylock."+name+".toml")}
+	d := Definition{Name: name, File: filepath.Join(e.dir, name+".toml"),
+		Lock: filepath.Join(e.dir, "pylock."+name+".toml")}
 	if !ValidName(name) {
 		return ErrName
 	}
@@ -72,7 +64,7 @@ func (e *Environments) Add(ctx context.Context, name string, packages []string) 
 	if wanted, err = withPackages(wanted, packages); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(e.cfg.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(e.dir, 0o700); err != nil {
 		return err
 	}
 	if err := e.lockAs(ctx, d, wanted); err != nil {
@@ -98,9 +90,6 @@ const template = `# The environment %[1]s. Its packages are in %[1]s.in; mcp-bri
 # [limits]
 # memory = "1g"
 `
-
-// requirements returns the file that lists the packages of an environment, as pip and uv read it.
-func (e *Environments) requirements(name string) string { return filepath.Join(e.cfg.Dir, name+".in") }
 
 // withPackages returns the list with the packages in it, each in place of the line that had it
 // before.
@@ -135,10 +124,10 @@ func withPackages(list []byte, packages []string) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// asked returns the packages of a list as uv takes them, one a line. Any other line is an error: uv
-// would follow an option, such as --no-binary, and build packages. Names are normalized, since uv
-// takes one such as x.zip for a file.
-func (e *Environments) asked(name string, list []byte) (string, error) {
+// asked returns the packages of a list, which is the file's, as uv takes them, one a line. Any other
+// line is an error: uv would follow an option, such as --no-binary, and build packages. Names are
+// normalized, since uv takes one such as x.zip for a file.
+func asked(file string, list []byte) (string, error) {
 	var out strings.Builder
 	for line := range strings.Lines(string(list)) {
 		bare, _, _ := strings.Cut(strings.TrimSpace(line), " #")
@@ -147,7 +136,7 @@ func (e *Environments) asked(name string, list []byte) (string, error) {
 		}
 		r, err := wheels.ParseRequirement(bare)
 		if err != nil {
-			return "", &Error{Err: fmt.Errorf("%s: %w", e.requirements(name), err),
+			return "", &Error{Err: fmt.Errorf("%s: %w", file, err),
 				Next: "have one package such as pandas>=2 in each line of the file, and no options"}
 		}
 		rest := strings.TrimLeftFunc(bare, func(r rune) bool {
@@ -160,7 +149,7 @@ func (e *Environments) asked(name string, list []byte) (string, error) {
 
 // lockAs writes the lock of an environment with the packages of a list.
 func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) error {
-	wanted, err := e.asked(d.Name, list)
+	wanted, err := asked(e.requirements(d.Name), list)
 	if err != nil {
 		return err
 	}
@@ -174,24 +163,24 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) er
 	if err != nil {
 		return err
 	}
-	p, err := e.ask(ctx, base)
+	p, err := e.python.ask(ctx, base)
 	if err != nil {
 		return err
 	}
-	release, err := e.turn(ctx, nil)
+	release, err := e.cache.turn(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer release()
-	dir, err := os.MkdirTemp(e.cfg.CacheDir, lockDirs)
+	dir, err := os.MkdirTemp(e.cache.path, lockDirs)
 	if err != nil {
-		return e.full(err)
+		return e.cache.full(err)
 	}
-	defer e.guard(dir)()
+	defer e.cache.guard(dir)()
 	defer func() { _ = os.RemoveAll(dir) }() // what is left goes with the next turn
-	text, err := e.compileLock(ctx, program, dir, wanted, p.Interpreter)
+	text, err := e.resolver.compile(ctx, program, dir, wanted, p.Interpreter)
 	if err != nil {
-		return fmt.Errorf("locking the packages of %s: %w", d.Name, err)
+		return fmt.Errorf("locking the packages of %s: %w", d.Name, e.cache.full(err))
 	}
 	l, err := wheels.Parse(text)
 	if err == nil {
@@ -201,68 +190,4 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) er
 		return fmt.Errorf("uv has locked the packages of %s, and they can't be used: %w", d.Name, err)
 	}
 	return filelock.Replace(d.Lock, ".lock-*", text)
-}
-
-// compileLock has uv write a lock to the directory, and returns it.
-func (e *Environments) compileLock(ctx context.Context, program, dir, wanted string,
-	ip wheels.Interpreter) ([]byte, error) {
-	index, minAge := e.rules()
-	settings, err := wheels.UVSettings(os.Getenv, settingsOf(e.cfg.Trust), index == "")
-	if err != nil {
-		return nil, err
-	}
-	config, made := filepath.Join(dir, "uv.toml"), filepath.Join(dir, "pylock.toml")
-	if err := os.WriteFile(config, settings, 0o600); err != nil { // an index can have a password
-		return nil, e.full(err)
-	}
-	oldest := time.Now().Add(-cmp.Or(minAge, young))
-	cmd := exec.CommandContext(ctx, program, "pip", "compile", "--config-file", config, "--quiet", "--no-header",
-		"--only-binary", ":all:", "--exclude-newer", oldest.UTC().Format(time.RFC3339), "--format", "pylock.toml",
-		"--python-version", ip.Version, "--python-platform", ip.Platform(), "--output-file", made, "-")
-	said := &runtime.Tail{Limit: 4 << 10}
-	cmd.Dir, cmd.Stdin, cmd.Stderr, cmd.Env = dir, strings.NewReader(wanted), said, e.uvEnviron()
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, fmt.Errorf("uv: %w: %s", err, strings.TrimSpace(said.String()))
-	}
-	return os.ReadFile(made)
-}
-
-// Of its own variables uv gets those that say where packages come from, unless a policy says it,
-// and how that is reached. Others, such as UV_CONFIG_FILE, can have it build some.
-var (
-	uvIndexes = []string{"UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_NO_INDEX",
-		"UV_FIND_LINKS"}
-	uvVariables = []string{"UV_KEYRING_PROVIDER", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "UV_INSECURE_HOST",
-		"UV_OFFLINE", "UV_CACHE_DIR", "UV_HTTP_TIMEOUT"}
-)
-
-// uvEnviron returns the environment of uv: what engines' programs have, its own variables, and
-// the index and the proxy, unless they come from its own settings. An index of the policy is the
-// only one. uv downloads no Python, and runs none of a .venv above its directory.
-func (e *Environments) uvEnviron() []string {
-	env := append(runtime.EngineEnviron(), "UV_PYTHON_DOWNLOADS=never", "UV_SYSTEM_PYTHON=1")
-	index, _ := e.rules()
-	for _, kv := range os.Environ() {
-		name, _, _ := strings.Cut(kv, "=")
-		takes := slices.Contains(uvVariables, name) || strings.HasPrefix(name, "UV_INDEX_") // such as a password
-		if slices.Contains(uvIndexes, name) {
-			takes = index == ""
-		}
-		if takes {
-			env = append(env, kv)
-		}
-	}
-	net := e.network()
-	if net.toUV != "" {
-		env = append(env, "UV_DEFAULT_INDEX="+net.toUV)
-	}
-	if net.proxy != "" {
-		env = append(env, "HTTPS_PROXY="+net.proxy, "HTTP_PROXY="+net.proxy, "NO_PROXY=")
-	}
-	return env
 }

@@ -28,14 +28,14 @@ var pushedPattern = regexp.MustCompile(
 const maxLabels = 1 << 20 // bytes of labels.NAME.json
 
 // labelsFile returns the file with the labels of an environment's image.
-func (e *Environments) labelsFile(name string) string {
-	return filepath.Join(e.cfg.Dir, "labels."+name+".json")
+func (s Settings) labelsFile(name string) string {
+	return filepath.Join(s.dir, "labels."+name+".json")
 }
 
 // WriteLabels writes the labels of an environment's image to a file beside NAME.toml, and returns
 // its path. A bridge of a cluster reads it there. Without such a directory it does nothing.
-func (e *Environments) WriteLabels(env Environment) (path string, err error) {
-	if e.cfg.Dir == "" {
+func (s Settings) WriteLabels(env Environment) (path string, err error) {
+	if s.dir == "" {
 		return "", nil
 	}
 	labels, err := env.labels()
@@ -46,10 +46,10 @@ func (e *Environments) WriteLabels(env Environment) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(e.cfg.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
-	path = e.labelsFile(env.Name)
+	path = s.labelsFile(env.Name)
 	return path, filelock.Replace(path, ".labels-*", text, []byte("\n"))
 }
 
@@ -74,8 +74,8 @@ func (e *Environments) pushed() (all []Environment) {
 }
 
 // readLabels returns the environment that labels.NAME.json describes.
-func (e *Environments) readLabels(d Definition) (env Environment, err error) {
-	path := e.labelsFile(d.Name)
+func (s Settings) readLabels(d Definition) (env Environment, err error) {
+	path := s.labelsFile(d.Name)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -84,7 +84,7 @@ func (e *Environments) readLabels(d Definition) (env Environment, err error) {
 	case err == nil && info.Size() > maxLabels:
 		err = fmt.Errorf("%s has more than %d bytes", path, maxLabels)
 	case err == nil:
-		err = e.cfg.Trust.File(path)
+		err = s.trust.File(path)
 	}
 	if err != nil {
 		return env, err
@@ -122,7 +122,7 @@ func (e *Environments) unbuilt(ctx context.Context, d Definition) error {
 
 // cluster reports whether the engine is a cluster, whose environments are those that were pushed.
 func (e *Environments) cluster(ctx context.Context) (bool, error) {
-	f, err := e.cfg.Driver.Facts(ctx)
+	f, err := e.driver.Facts(ctx)
 	return f.Cluster, err
 }
 
@@ -133,9 +133,9 @@ func (e *Environments) pull(ctx context.Context, env Environment) error {
 	if err != nil || !is {
 		return err
 	}
-	_, has, err := e.cfg.Driver.FindImage(ctx, env.Image.ID)
+	_, has, err := e.driver.FindImage(ctx, env.Image.ID)
 	if err == nil && !has {
-		_, err = e.cfg.Driver.PullImage(ctx, env.Image.ID, nil)
+		_, err = e.driver.PullImage(ctx, env.Image.ID, nil)
 	}
 	return err
 }

@@ -46,27 +46,34 @@ type python struct {
 	cxx   bool   // the image has libstdc++, which the rules of manylinux let compiled wheels expect
 }
 
+// pythons run programs of ours by the Python of an image.
+type pythons struct {
+	driver runtime.Driver
+	user   string // "uid:gid"
+	owner  runtime.Owner
+}
+
 // spec returns a container of the image that runs a program of ours, locked down as those of runs.
-func (e *Environments) spec(image, program string, maxAge time.Duration, args ...string) runtime.Spec {
+func (ps pythons) spec(image, program string, maxAge time.Duration, args ...string) runtime.Spec {
 	return runtime.Spec{
 		Image:   image,
 		Command: append([]string{"python3", "-s", "-S", "-B", "-W", "ignore", "-c", program}, args...),
 		// Older Pythons write constants that are sets in the order of their hashes.
 		Env: []string{"PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG=C.UTF-8",
 			"PYTHONHASHSEED=0"},
-		User:   e.cfg.User,
+		User:   ps.user,
 		Limits: runtime.Limits{Memory: pythonMemory, PIDs: 32, NoFile: 256, Shm: 1 << 20},
-		Owner:  e.cfg.Owner,
+		Owner:  ps.owner,
 		MaxAge: maxAge,
 	}
 }
 
 // ask asks the Python of an image which one it is.
-func (e *Environments) ask(ctx context.Context, image runtime.Image) (python, error) {
+func (ps pythons) ask(ctx context.Context, image runtime.Image) (python, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	answer, stderr := &runtime.Tail{Limit: maxAnswer}, &runtime.Tail{Limit: stderrTail}
-	exit, err := e.cfg.Driver.Run(ctx, e.spec(image.ID, probe, probeTimeout),
+	exit, err := ps.driver.Run(ctx, ps.spec(image.ID, probe, probeTimeout),
 		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: answer, Stderr: stderr})
 	if err != nil {
 		return python{}, fmt.Errorf("asking image %s for its Python: %w", image.Ref, err)
@@ -127,7 +134,7 @@ type Bytecode struct{ Sources, Without int }
 // compile has the Python of an image compile all sources of the layer in r, and calls add with the
 // bytecode of each, in their order. It doesn't trust what the container writes: names are made
 // here, and content must begin as a .pyc of that Python does.
-func (e *Environments) compile(ctx context.Context, image string, p python, r io.Reader,
+func (ps pythons) compile(ctx context.Context, image string, p python, r io.Reader,
 	add func(name string, pyc []byte) error) (count Bytecode, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -158,7 +165,7 @@ func (e *Environments) compile(ctx context.Context, image string, p python, r io
 		}
 		done <- err
 	}()
-	exit, err := e.cfg.Driver.Run(ctx, e.spec(image, compiler, compileTimeout, strconv.Itoa(pythonMemory)),
+	exit, err := ps.driver.Run(ctx, ps.spec(image, compiler, compileTimeout, strconv.Itoa(pythonMemory)),
 		runtime.Stdio{Stdin: stdin, Stdout: stdout, Stderr: stderr})
 	cut := context.Cause(ctx) // now: closing the output causes an error too
 	stdout.Close()
