@@ -60,7 +60,7 @@ var claimRights = func() (all []authorizationv1.ResourceAttributes) {
 // claims are the pools of a connection and what was taken from them. A nil *claims is a cluster
 // without agent-sandbox.
 type claims struct {
-	c   *connection
+	c   *cluster
 	api dynamic.Interface
 
 	turn chan struct{} // full while a pool is made
@@ -71,7 +71,7 @@ type claims struct {
 }
 
 // findClaims returns nil where the cluster has no agent-sandbox, or the account no right to use it.
-func (c *connection) findClaims(ctx context.Context) (*claims, error) {
+func findClaims(ctx context.Context, c *cluster) (*claims, error) {
 	served, err := c.cli.Discovery().ServerResourcesForGroupVersion(agents.String())
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err == nil && len(served.APIResources) == 0 {
 		return nil, nil
@@ -124,7 +124,8 @@ func (l *claims) create(ctx context.Context, resource, kind, name, instance stri
 
 // claim takes a pod like p, of which the name and the labels become the claim's, and waits until it
 // runs. MaxAge bounds its life in place of p's deadline, which would count while it waits.
-func (l *claims) claim(ctx context.Context, p *corev1.Pod, s runtime.Spec) (id string, err error) {
+func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime.Spec,
+) (id string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.c.d.times.start, errUnready)
 	defer cancel()
 	pool, err := l.pool(ctx, p, s.Owner.Instance)
@@ -137,7 +138,7 @@ func (l *claims) claim(ctx context.Context, p *corev1.Pod, s runtime.Spec) (id s
 			labels[claimable+strings.TrimPrefix(k, claimable)] = v
 		}
 	}
-	l.c.pods.expect(p.Name)
+	pods.expect(p.Name)
 	err = l.create(ctx, "sandboxclaims", "SandboxClaim", p.Name, s.Owner.Instance, map[string]any{
 		"warmPoolRef":           map[string]any{"name": pool},
 		"additionalPodMetadata": map[string]any{"labels": labels},
@@ -145,7 +146,7 @@ func (l *claims) claim(ctx context.Context, p *corev1.Pod, s runtime.Spec) (id s
 			"shutdownTime": time.Now().Add(s.MaxAge + startSlack).UTC().Format(time.RFC3339)},
 	})
 	if err == nil {
-		err = l.c.pods.await(ctx, p.Name, running)
+		err = pods.await(ctx, p.Name, running)
 	}
 	if errors.Is(err, errUnready) {
 		return "", l.fail(p.Name)

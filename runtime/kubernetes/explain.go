@@ -30,7 +30,7 @@ func (e *Refusal) Hint() string { return e.Next }
 var cannot = regexp.MustCompile(`cannot (\w+) resource "([^"]+)"`)
 
 // explain words what the API server refused.
-func (c *connection) explain(err error) error {
+func (c *cluster) explain(err error) error {
 	text := ""
 	if err != nil {
 		text = runtime.OneLine(err.Error())

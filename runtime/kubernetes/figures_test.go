@@ -57,7 +57,7 @@ func p50(took []time.Duration) time.Duration {
 func freshPods(t *testing.T, d *Driver, c *connection) (fresh, bare []time.Duration) {
 	t.Helper()
 	s := realTarget(d)(t).Spec("import sys; sys.stdin.read()")
-	if err := d.leases.hold(t.Context(), c, s.Owner); err != nil {
+	if err := d.leases.hold(t.Context(), c.cluster, s.Owner); err != nil {
 		t.Fatal(err)
 	}
 	start := func(change func(*corev1.Pod)) time.Duration {

@@ -106,7 +106,7 @@ func (d *Driver) Lost() error {
 func (d *Driver) Close() error {
 	if c := d.Shut(); c != nil {
 		c.claims.release()
-		d.leases.release(c)
+		d.leases.release(c.cluster)
 		c.pods.end()
 	}
 	return nil

@@ -137,7 +137,7 @@ func leaseName(instance string) string { return "mcp-bridge-" + strings.ToLower(
 
 // hold makes sure that an owner's lease is renewed: the pods made after it are not taken for a dead
 // bridge's.
-func (l *leases) hold(ctx context.Context, c *connection, o runtime.Owner) error {
+func (l *leases) hold(ctx context.Context, c *cluster, o runtime.Owner) error {
 	l.mu.Lock()
 	h := l.held[o.Instance]
 	if h == nil {
@@ -164,7 +164,7 @@ func (l *leases) all() map[string]*hold {
 
 func (l *leases) renewAll(ctx context.Context, c *connection) {
 	for instance, h := range l.all() {
-		err := l.renew(ctx, c, instance, h, 0)
+		err := l.renew(ctx, c.cluster, instance, h, 0)
 		if err == nil || ctx.Err() != nil && l.d.Life().Err() != nil {
 			continue
 		}
@@ -179,7 +179,7 @@ func (l *leases) renewAll(ctx context.Context, c *connection) {
 // renew writes a lease, unless that was done a shorter time ago than young.
 func (l *leases) renew(
 	ctx context.Context,
-	c *connection,
+	c *cluster,
 	instance string,
 	h *hold,
 	young time.Duration,
@@ -210,7 +210,7 @@ func (l *leases) renew(
 
 // write renews a lease that was written before, or makes it, no matter who removed or changed it
 // meanwhile.
-func (l *leases) write(ctx context.Context, c *connection, instance string, was *coordinationv1.Lease,
+func (l *leases) write(ctx context.Context, c *cluster, instance string, was *coordinationv1.Lease,
 ) (*coordinationv1.Lease, error) {
 	api := c.leases()
 	now := metav1.NewMicroTime(time.Now())
@@ -247,7 +247,7 @@ func (l *leases) write(ctx context.Context, c *connection, instance string, was 
 }
 
 // look returns the instances that may be alive, and the leases that are over.
-func (l *leases) look(ctx context.Context, c *connection,
+func (l *leases) look(ctx context.Context, c *cluster,
 ) (living map[string]bool, over []coordinationv1.Lease, err error) {
 	found, err := c.leases().List(ctx, metav1.ListOptions{LabelSelector: labelApp + "=" + app})
 	if err != nil {
@@ -290,7 +290,7 @@ func (l *leases) look(ctx context.Context, c *connection,
 // earlier sweeps, and a bridge that died in one, have left: pods without a lease, and those whose
 // node doesn't answer. What it could not do is for the next.
 func (l *leases) sweep(ctx context.Context, c *connection, all bool) {
-	_, over, err := l.look(ctx, c)
+	_, over, err := l.look(ctx, c.cluster)
 	if err != nil {
 		return // the next sweep tries again, and a call says what is wrong
 	}
@@ -340,7 +340,7 @@ func (l *leases) reap(ctx context.Context, c *connection, all bool) error {
 }
 
 // release removes our leases, once their pods are gone.
-func (l *leases) release(c *connection) {
+func (l *leases) release(c *cluster) {
 	ctx, cancel := context.WithTimeout(context.Background(), atTheEnd)
 	defer cancel()
 	for instance := range l.all() {

@@ -20,12 +20,12 @@ import (
 // Create implements engine.Client. A pod starts by itself, so this waits until it runs, when it has
 // come to its gate.
 func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (string, error) {
-	if err := c.d.leases.hold(ctx, c, s.Owner); err != nil {
+	if err := c.d.leases.hold(ctx, c.cluster, s.Owner); err != nil {
 		return "", err
 	}
 	make := func() *corev1.Pod { return c.pod(name, s) }
 	if c.claims.use() {
-		return c.claims.claim(ctx, make(), s)
+		return c.claims.claim(ctx, c.pods, make(), s)
 	}
 	if err := c.start(ctx, make, c.d.times.start, running); err != nil {
 		return "", err
@@ -55,7 +55,7 @@ func (c *connection) start(ctx context.Context, make func() *corev1.Pod, patienc
 	switch {
 	case err == nil && p.Spec.HostUsers != nil:
 		c.d.ownUsersWork.Store(true)
-	case tries && errors.Is(err, errUnready) && ctx.Err() == nil && c.withoutSandbox(p.Name):
+	case tries && errors.Is(err, errUnready) && ctx.Err() == nil && c.pods.withoutSandbox(p.Name):
 		if err := c.Remove(ctx, p.Name); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (c *connection) start(ctx context.Context, make func() *corev1.Pod, patienc
 		}
 	}
 	if errors.Is(err, errUnready) {
-		return c.unready(p.Name, patience)
+		return c.pods.unready(p.Name, patience)
 	}
 	return err
 }
@@ -81,8 +81,8 @@ func (c *connection) startOnce(ctx, wait context.Context, p *corev1.Pod,
 }
 
 // withoutSandbox reports whether a pod has a node, which has made no sandbox for it yet.
-func (c *connection) withoutSandbox(name string) bool {
-	p, _, _ := c.pods.last(name)
+func (w *pods) withoutSandbox(name string) bool {
+	p, _, _ := w.last(name)
 	if p == nil || p.Spec.NodeName == "" {
 		return false
 	}
@@ -111,7 +111,7 @@ func (c *connection) withPod(
 		Image: ref, Command: []string{"true"}, User: "65534:65534", Owner: c.d.self, MaxAge: probeAge,
 		Limits: runtime.Limits{Memory: 64 << 20, PIDs: 16, NoFile: 64, Shm: 1 << 20},
 	}
-	if err := c.d.leases.hold(ctx, c, s.Owner); err != nil {
+	if err := c.d.leases.hold(ctx, c.cluster, s.Owner); err != nil {
 		return err
 	}
 	name := s.Owner.NewName()
@@ -312,7 +312,7 @@ func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	living, _, err := c.d.leases.look(ctx, c)
+	living, _, err := c.d.leases.look(ctx, c.cluster)
 	if err != nil {
 		return nil, c.explain(err)
 	}

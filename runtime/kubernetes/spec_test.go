@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "write what the tests compare with")
 // the next has a fixed value.
 func podOf(t *testing.T, cfg Config, l runtime.Limits) string {
 	t.Helper()
-	c := &connection{d: New(cfg), namespace: testNamespace, ownUsers: true, pods: &pods{id: "connection"}}
+	in := &cluster{d: New(cfg), namespace: testNamespace, ownUsers: true}
+	c := &connection{cluster: in, pods: &pods{id: "connection"}}
 	owner := runtime.Owner{Instance: "INSTANCE"}
 	p := c.pod("mcp-bridge-NAME", runtime.Spec{
 		Image: "registry.example/python@sha256:ab", Command: []string{"python3", "-I", "-c", "boot"},

@@ -193,8 +193,8 @@ func failed(p *corev1.Pod) error {
 }
 
 // unready returns how far a pod has come that took too long.
-func (c *connection) unready(name string, patience time.Duration) error {
-	p, _, _ := c.pods.last(name)
+func (w *pods) unready(name string, patience time.Duration) error {
+	p, _, _ := w.last(name)
 	within := fmt.Sprintf("within %v", patience.Round(time.Second))
 	if p == nil {
 		return fmt.Errorf("the cluster said nothing of the pod %s", within)
@@ -209,10 +209,10 @@ func (c *connection) unready(name string, patience time.Duration) error {
 		return &Refusal{Err: fmt.Errorf("no scheduler gave the pod a node %s", within),
 			Next: "check that the cluster is well: kubectl get pods -n kube-system"}
 	}
-	w := status(p).State.Waiting
+	waiting := status(p).State.Waiting
 	doing := "the node has not begun with it"
-	if w != nil {
-		doing = "the node says: " + runtime.OneLine(w.Reason+" "+w.Message)
+	if waiting != nil {
+		doing = "the node says: " + runtime.OneLine(waiting.Reason+" "+waiting.Message)
 	}
 	return &Refusal{Err: fmt.Errorf("the pod did not start %s: %s", within, doing),
 		Next: "run the call again: the node may still be pulling the image; if that fails: kubectl describe " +

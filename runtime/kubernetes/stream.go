@@ -28,7 +28,7 @@ type stream struct {
 
 // attach connects to a pod that runs. The connection is tried in the background, and Start says
 // what came of it.
-func (c *connection) attach(id string) (*stream, error) {
+func (c *cluster) attach(id string) (*stream, error) {
 	url := c.cli.CoreV1().RESTClient().Post().Resource("pods").Namespace(c.namespace).Name(id).
 		SubResource("attach").VersionedParams(&corev1.PodAttachOptions{
 		Container: container, Stdin: true, Stdout: true, Stderr: true,

@@ -36,7 +36,7 @@ type record struct {
 }
 
 // watchPods begins to watch the pods of a connection.
-func watchPods(c *connection) *pods {
+func watchPods(c *cluster) *pods {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &pods{
 		id:     strings.ToLower(rand.Text()),
