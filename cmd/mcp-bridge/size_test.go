@@ -29,7 +29,6 @@ var larger = map[string]int{
 
 	"methods of bench.suite":                       42, // a measurement each
 	"methods of bridge.Bridge":                     57, // a tool, a resource, a prompt each
-	"methods of bridge/streamable.Handler":         35,
 	"methods of cmd/mcp-bridge.app":                81, // a command each
 	"methods of runtime/docker.connection":         33,
 	"methods of runtime/engine.Engine":             34,
