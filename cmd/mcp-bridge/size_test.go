@@ -28,7 +28,6 @@ var larger = map[string]int{
 	"files of cmd/mcp-bridge": 39, // the commands hang on app, the parts on each other
 
 	"methods of bench.suite":                       42, // a measurement each
-	"methods of bridge.Bridge":                     57, // a tool, a resource, a prompt each
 	"methods of cmd/mcp-bridge.app":                81, // a command each
 	"methods of runtime/docker.connection":         33,
 	"methods of runtime/engine.Engine":             34,
