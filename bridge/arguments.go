@@ -1,19 +1,17 @@
 package bridge
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
-	"github.com/mcp-bridge/mcp-bridge/bridge/output"
+	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -29,12 +27,15 @@ type arguments struct {
 	files   []string      // paths of files of the user's that the code is to find
 	sandbox string        // NewSandbox or an id; empty where the caller names none
 	clamped string        // what the caller is told when timeout is not what was asked for
+	reads   bool          // the caller has read_output
+}
 
-	reads bool // the caller has read_output
-
-	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
-
-	calls *atomic.Int64 // that the code has made, as they are recorded
+// A decoder checks the arguments of run_python.
+type decoder struct {
+	inputs    *files.Inputs // nil: there is no argument for files
+	sandboxes bool          // there is one for sandboxes
+	reads     bool          // callers have read_output
+	limits    catalog.Limits
 }
 
 var argumentNames = []string{"code", "servers", "timeout"}
@@ -42,20 +43,20 @@ var argumentNames = []string{"code", "servers", "timeout"}
 // decode checks the arguments by hand: schema validators of hosts differ, and their messages don't
 // help a model. An optional argument that is null counts as absent, as some models write it so.
 // Errors are args.Errors.
-func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, error) {
+func (d decoder) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, error) {
 	names := argumentNames
-	if b.cfg.Inputs != nil {
+	if d.inputs != nil {
 		names = slices.Concat(names, []string{filesName})
 	}
-	if b.cfg.Sandboxes != nil {
+	if d.sandboxes {
 		names = slices.Concat(names, []string{sandboxName})
 	}
 	given, err := args.Fields(raw, runPythonName, names)
 	if err != nil {
 		return arguments{}, err
 	}
-	a := arguments{catalog: c, servers: c.Servers(), timeout: b.limits.Timeout, most: b.limits.MaxTimeout,
-		calls: new(atomic.Int64), reads: b.offers(output.ReadTool)}
+	a := arguments{catalog: c, servers: c.Servers(), timeout: d.limits.Timeout, most: d.limits.MaxTimeout,
+		reads: d.reads}
 	if a.code, err = decodeCode(given["code"]); err != nil {
 		return arguments{}, err
 	}
@@ -65,7 +66,7 @@ func (b *Bridge) decode(c *catalog.Catalog, raw json.RawMessage) (arguments, err
 		}
 	}
 	if v := given[filesName]; v != nil {
-		if a.files, err = b.decodeFiles(v); err != nil {
+		if a.files, err = d.decodeFiles(v); err != nil {
 			return arguments{}, err
 		}
 	}

@@ -78,7 +78,7 @@ func TestArguments(t *testing.T) {
 	b := build(t, nil)
 	for _, tc := range argumentCases {
 		t.Run(tc.name, func(t *testing.T) {
-			a, err := b.decode(b.Catalog(), json.RawMessage(tc.args))
+			a, err := b.decoder.decode(b.Catalog(), json.RawMessage(tc.args))
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 4000 {
 					t.Fatalf("got %v, want an error with %q", err, tc.want)
@@ -128,7 +128,7 @@ func TestArgumentErrorsAreToolErrors(t *testing.T) {
 
 func TestNoServersAtAll(t *testing.T) {
 	b := build(t, func(c *Config) { c.Servers = nil })
-	_, err := b.decode(b.Catalog(), json.RawMessage(`{"code":"x","servers":["github"]}`))
+	_, err := b.decoder.decode(b.Catalog(), json.RawMessage(`{"code":"x","servers":["github"]}`))
 	if err == nil || !strings.Contains(err.Error(), "`mcp-bridge servers` shows") {
 		t.Errorf("got %v", err)
 	}
@@ -143,7 +143,7 @@ func FuzzArguments(f *testing.F) {
 	}
 	b := build(f, nil)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		a, err := b.decode(b.Catalog(), raw)
+		a, err := b.decoder.decode(b.Catalog(), raw)
 		if err != nil {
 			if msg := err.Error(); msg == "" || len(msg) > 4000 {
 				t.Errorf("a message of %d bytes", len(msg))

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"encoding/json"
-	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -14,8 +13,9 @@ func BenchmarkCall(b *testing.B) {
 	br := build(b, nil)
 	ctx, c, release := br.pin(b.Context())
 	defer release()
-	h := br.host(b.Context(), "run", arguments{catalog: c, servers: c.Servers(), calls: new(atomic.Int64)},
-		request{}, nil, nil)
+	r := br.newRun(request{}, nil)
+	r.args = arguments{catalog: c, servers: c.Servers()}
+	h := r.host(b.Context(), nil)
 	call := sandbox.Call{Run: "run", ID: "1", Provider: "github", Tool: "me",
 		Input: json.RawMessage(`{"text":"x"}`)}
 	b.ReportAllocs()

@@ -36,7 +36,6 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxtools"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
-	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -178,13 +177,16 @@ type Bridge struct {
 	limits       catalog.Limits
 	starts       *elicit.Starts
 	telemetry    *telemetry
-	kept         *output.Store
+	outputs      outputs
+	decoder      decoder
 	sandboxTools *sandboxtools.Tools // work on sandboxes without code; nil where there are none
 	self         mcp.Implementation  // what the server calls itself
 	server       *server.MCPServer
 	clients      *client.Clients
 
-	mu     sync.RWMutex // also of what latest says together with the upstreams
+	// mu guards what follows; latest changes together with the upstreams, and about with the tools of
+	// server. Locks of the upstreams, of Packages and of server are taken under it.
+	mu     sync.RWMutex
 	latest *catalog.Catalog
 	broken error  // why there is no policy to go by
 	about  string // what run_python's description says of packages
@@ -243,13 +245,15 @@ func New(cfg Config) (*Bridge, error) {
 			Timeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout,
 			Output: cmp.Or(cfg.Output, DefaultOutput), Files: aboutFiles(cfg.Inputs), Kept: kept(cfg),
 		},
-		starts: starts, telemetry: signals, kept: output.NewStore(),
+		starts: starts, telemetry: signals, outputs: outputs{output.NewStore()},
 		self:   mcp.Implementation{Name: Name, Title: "MCP Bridge", Version: cmp.Or(cfg.Version, "dev")},
 		latest: catalog.New(known, cfg.Servers, cfg.Problems), broken: cfg.PolicyError,
 	}
+	b.decoder = decoder{inputs: cfg.Inputs, limits: b.limits, sandboxes: cfg.Sandboxes != nil,
+		reads: b.offers(output.ReadTool)}
 	if cfg.Sandboxes != nil {
 		b.sandboxTools = sandboxtools.New(sandboxtools.Config{Registry: cfg.Sandboxes, Templates: cfg.Packages,
-			Reads: b.offers(output.ReadTool), Limits: cfg.Sandboxes.Limits(),
+			Reads: b.decoder.reads, Limits: cfg.Sandboxes.Limits(),
 			MostCommand: cfg.MaxTimeout})
 	}
 	b.server = b.newServer(cfg.Instance)
@@ -259,9 +263,14 @@ func New(cfg Config) (*Bridge, error) {
 	})
 	b.addTools()
 	b.addPrompts()
-	b.addConformance()
-	b.server.AddResource(catalog.ManualResource(), b.readManual)
-	b.server.AddResourceTemplate(output.Template(), b.readFile)
+	addConformance(b.server, b.clients)
+	b.server.AddResource(catalog.ManualResource(),
+		func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			return []mcp.ResourceContents{mcp.TextResourceContents{
+				URI: catalog.ManualURI, MIMEType: catalog.ManualMIME, Text: b.Catalog().Manual(b.limits),
+			}}, nil
+		})
+	b.server.AddResourceTemplate(output.Template(), b.outputs.readFile)
 	return b, nil
 }
 
@@ -269,7 +278,7 @@ func New(cfg Config) (*Bridge, error) {
 func (b *Bridge) newServer(instance string) *server.MCPServer {
 	hooks := &server.Hooks{}
 	hooks.AddBeforeReadResource(manualsOtherName)
-	hooks.AddAfterListResources(b.listFiles)
+	hooks.AddAfterListResources(b.outputs.listFiles)
 	src := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(icon))
 	options := []server.ServerOption{
 		server.WithTitle(b.self.Title),
@@ -296,48 +305,12 @@ func (b *Bridge) addTool(t mcp.Tool, answer func(context.Context, json.RawMessag
 	})
 }
 
-// keptFor returns what can still be read of the runs of a request's principal.
-func (b *Bridge) keptFor(ctx context.Context) output.View {
-	return b.kept.Of(requestOf(ctx).Principal())
-}
-
-// readOutput answers a call of read_output.
-func (b *Bridge) readOutput(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
-	text, err := b.keptFor(ctx).Read(raw)
-	if err != nil {
-		return mcp.NewToolResultError("status: " + entrypoint.CodeValidation + " — " + err.Error())
-	}
-	return mcp.NewToolResultText(text)
-}
-
-// readFile answers resources/read for a file of a run.
-func (b *Bridge) readFile(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-	contents, err := b.keptFor(ctx).Resource(req.Params.URI)
-	if err != nil {
-		requestOf(ctx).NotFound()
-	}
-	return contents, err
-}
-
 // manualsOtherName has a request for the manual by its other name, which isn't listed, answered
 // too.
 func manualsOtherName(_ context.Context, _ any, req *mcp.ReadResourceRequest) {
 	if req.Params.URI == catalog.OtherManualURI {
 		req.Params.URI = catalog.ManualURI
 	}
-}
-
-func (b *Bridge) readManual(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-	return []mcp.ResourceContents{mcp.TextResourceContents{
-		URI: catalog.ManualURI, MIMEType: catalog.ManualMIME, Text: b.Catalog().Manual(b.limits),
-	}}, nil
-}
-
-// listFiles adds the files of the last runs to the result of resources/list.
-func (b *Bridge) listFiles(
-	ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult,
-) {
-	result.Resources = append(result.Resources, b.keptFor(ctx).Resources()...)
 }
 
 // Serve answers one client, as client.Clients.Serve says. It may be called more than once, for

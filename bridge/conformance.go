@@ -170,7 +170,7 @@ func given(responses mcp.InputResponses, key, name string) string {
 	return fmt.Sprint(content[name])
 }
 
-func (b *Bridge) addConformance() {
+func addConformance(s *server.MCPServer, clients *client.Clients) {
 	embedded := mcp.NewEmbeddedResource(mcp.TextResourceContents{
 		URI: "test://embedded-resource", MIMEType: "text/plain", Text: "This is an embedded resource content.",
 	})
@@ -182,7 +182,7 @@ func (b *Bridge) addConformance() {
 	prompt := mcp.WithString("prompt", mcp.Required())
 	add := func(name string, answer answerTool, options ...mcp.ToolOption) {
 		options = append(options, mcp.WithDescription("for the conformance suite"))
-		b.server.AddTool(mcp.NewTool(name, options...), answer)
+		s.AddTool(mcp.NewTool(name, options...), answer)
 	}
 	add("test_simple_text", always(mcp.NewTextContent("This is a simple text response for testing.")))
 	add("test_image_content", always(image))
@@ -190,8 +190,8 @@ func (b *Bridge) addConformance() {
 	add("test_embedded_resource", always(embedded))
 	add("test_multiple_content_types", always(mcp.NewTextContent("Multiple content types test:"), image, mixed))
 	add("test_missing_capability", always(mcp.NewTextContent("done")))
-	add("test_streaming_elicitation", b.stages(nil))
-	add("test_logging_tool", b.stages(nil))
+	add("test_streaming_elicitation", stages(nil))
+	add("test_logging_tool", stages(nil))
 	add("test_reconnection", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		time.Sleep(3 * time.Second) // until the answer's stream begins
 		return mcp.NewToolResultText("done"), nil
@@ -200,17 +200,17 @@ func (b *Bridge) addConformance() {
 		return mcp.NewToolResultError("This tool intentionally returns an error for testing"), nil
 	})
 	add("test_trigger_tool_change", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		b.clients.Changed(string(mcp.MethodNotificationToolsListChanged))
+		clients.Changed(string(mcp.MethodNotificationToolsListChanged))
 		return mcp.NewToolResultText("done"), nil
 	})
-	add("test_tool_with_logging", b.stages(func(ctx context.Context, stage int) error {
+	add("test_tool_with_logging", stages(func(ctx context.Context, stage int) error {
 		said := []string{"Tool execution started", "Tool processing data", "Tool execution completed"}
 		return requestOf(ctx).Notify(ctx, "notifications/message",
 			map[string]any{"level": "info", "logger": "conformance", "data": said[stage]})
 	}))
 	add("test_tool_with_progress", func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult,
 		error) {
-		return b.stages(func(ctx context.Context, stage int) error {
+		return stages(func(ctx context.Context, stage int) error {
 			if call.Params.Meta == nil || call.Params.Meta.ProgressToken == nil {
 				return nil
 			}
@@ -227,15 +227,15 @@ func (b *Bridge) addConformance() {
 		asks("elicitation/create", elicits("Your details", defaultsSchema), elicited("Elicitation completed")))
 	add("test_elicitation_sep1330_enums",
 		asks("elicitation/create", elicits("Your choice", enumsSchema), elicited("Elicitation completed")))
-	b.server.AddTool(mcp.NewToolWithRawSchema("json_schema_2020_12_tool",
+	s.AddTool(mcp.NewToolWithRawSchema("json_schema_2020_12_tool",
 		"Tool with JSON Schema 2020-12 features", json.RawMessage(testSchema)), always(mcp.NewTextContent("done")))
-	b.addRounds(add)
-	b.addConformanceResources()
-	b.addConformancePrompts()
+	addRounds(add)
+	addConformanceResources(s)
+	addConformancePrompts(s)
 }
 
 // stages returns a tool of three stages, which calls do at each.
-func (*Bridge) stages(do func(ctx context.Context, stage int) error) answerTool {
+func stages(do func(ctx context.Context, stage int) error) answerTool {
 	return func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for stage := range 3 {
 			if stage > 0 {
@@ -253,7 +253,7 @@ func (*Bridge) stages(do func(ctx context.Context, stage int) error) answerTool 
 }
 
 // addRounds adds the tools that ask in their results.
-func (b *Bridge) addRounds(add func(string, answerTool, ...mcp.ToolOption)) {
+func addRounds(add func(string, answerTool, ...mcp.ToolOption)) {
 	name := form("What is your name?", "name", "string")
 	ask := server.NewInputRequestBuilder
 	type toolResult = mcp.CallToolResult
@@ -332,18 +332,18 @@ func (b *Bridge) addRounds(add func(string, answerTool, ...mcp.ToolOption)) {
 	})
 }
 
-func (b *Bridge) addConformanceResources() {
-	b.server.AddResource(mcp.NewResource("test://static-text", "static-text", mcp.WithMIMEType("text/plain")),
+func addConformanceResources(s *server.MCPServer) {
+	s.AddResource(mcp.NewResource("test://static-text", "static-text", mcp.WithMIMEType("text/plain")),
 		func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://static-text", MIMEType: "text/plain",
 				Text: "This is the content of the static text resource."}}, nil
 		})
-	b.server.AddResource(mcp.NewResource("test://static-binary", "static-binary", mcp.WithMIMEType("image/png")),
+	s.AddResource(mcp.NewResource("test://static-binary", "static-binary", mcp.WithMIMEType("image/png")),
 		func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			return []mcp.ResourceContents{mcp.BlobResourceContents{URI: "test://static-binary", MIMEType: "image/png",
 				Blob: testImage}}, nil
 		})
-	b.server.AddResourceTemplate(mcp.NewResourceTemplate("test://template/{id}/data", "template"),
+	s.AddResourceTemplate(mcp.NewResourceTemplate("test://template/{id}/data", "template"),
 		func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			id := strings.TrimSuffix(strings.TrimPrefix(r.Params.URI, "test://template/"), "/data")
 			return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, MIMEType: "application/json",
@@ -351,7 +351,7 @@ func (b *Bridge) addConformanceResources() {
 		})
 }
 
-func (b *Bridge) addConformancePrompts() {
+func addConformancePrompts(s *server.MCPServer) {
 	says := func(content ...mcp.Content) *mcp.GetPromptResult {
 		var messages []mcp.PromptMessage
 		for _, c := range content {
@@ -364,7 +364,7 @@ func (b *Bridge) addConformancePrompts() {
 		for _, a := range arguments {
 			options = append(options, mcp.WithArgument(a, mcp.ArgumentDescription("one"), mcp.RequiredArgument()))
 		}
-		b.server.AddPrompt(mcp.NewPrompt(name, options...),
+		s.AddPrompt(mcp.NewPrompt(name, options...),
 			func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return answer(r), nil })
 	}
 	add("test_simple_prompt", func(mcp.GetPromptRequest) *mcp.GetPromptResult {

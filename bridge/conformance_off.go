@@ -16,6 +16,6 @@ import (
 
 func conformanceOptions() []server.ServerOption { return nil }
 
-func (*Bridge) addConformance() {}
+func addConformance(*server.MCPServer, *client.Clients) {}
 
 func (*session) conform(context.Context, *client.Request) mcp.JSONRPCMessage { return nil }

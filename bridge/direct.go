@@ -61,35 +61,34 @@ func (b *Bridge) RunDirect(ctx context.Context, d Direct) (Report, error) {
 	}
 	ctx, c, release := b.pin(ctx)
 	defer release()
-	a, err := b.decode(c, args)
+	a, err := b.decoder.decode(c, args)
 	if err != nil {
 		return Report{}, err
 	}
-	a.ask = d.Ask
 	if err := b.unready(ctx); err != nil {
 		return Report{}, err
 	}
-	id, began, status := b.newID(), time.Now(), statusPanic
-	ctx, end := b.telemetry.begin(ctx, id)
-	defer func() { end(status, sandbox.Took{Total: time.Since(began)}) }()
-	req := sandboxRequest(id, a, nil)
+	r, status := b.newRun(request{clock: &sandbox.Clock{}}, args), statusPanic
+	r.args, r.ask = a, d.Ask
+	ctx, end := b.telemetry.begin(ctx, r.id)
+	defer func() { end(status, sandbox.Took{Total: time.Since(r.began)}) }()
+	req := r.sandboxRequest()
 	req.Output, req.File = d.Output, d.File
 	req.Progress = func(what string) {
 		if d.Progress != nil && what != sandbox.Preparing { // a person is told what takes time, if anything does
 			d.Progress(what)
 		}
 	}
-	res, env, err := b.inEnvironment(ctx, nil, req, a, request{clock: &sandbox.Clock{}}, nil)
+	res, env, err := r.inEnvironment(ctx, req)
 	c.SaveNoted()
 	if err != nil {
 		status = output.StatusUnavailable
-		b.auditor(id, request{}).ran(ctx, id, args, output.Refused(id, status, err), began)
+		r.record(ctx, output.Refused(r.id, status, err))
 		return Report{}, err
 	}
-	o := outcomeOf(id, a, res, directBytes)
-	o.Calls = int(a.calls.Load())
-	b.packagesOf(ctx, &o, a, nil, env, res)
+	o := r.outcome(res, directBytes)
+	r.packagesOf(ctx, &o, env, res)
 	status = o.Status
-	b.auditor(id, request{}).ran(ctx, id, args, o, began)
+	r.record(ctx, o)
 	return Report{Result: res, Notices: o.Notices, outcome: o}, nil
 }

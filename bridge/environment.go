@@ -8,10 +8,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
-	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
-	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -19,18 +17,16 @@ import (
 // lookTimeout bounds how long the engine is asked after the response has been written.
 const lookTimeout = 30 * time.Second
 
-// inEnvironment runs the code with the packages that it asks for, in a sandbox of its own where box
-// is nil. The time to choose or build them counts as preparation, not as the code's. A sandbox
-// keeps the packages of its first call.
-func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req sandbox.Request, a arguments,
-	r request, p *client.Progress) (sandbox.Result, *sandbox.Environment, error) {
-	chooser, turn := b.cfg.Packages, r.Turn()
-	runner := b.cfg.Runner
-	if box != nil {
-		runner = box
-		if _, made := box.Environment(); made {
-			res, err := b.execute(ctx, runner, req, a, r, p)
-			env, _ := box.Environment() // one that was saved has it since it was woken
+// inEnvironment runs the code with the packages that it asks for, in a sandbox of its own where the
+// run has none. The time to choose or build them counts as preparation, not as the code's. A
+// sandbox keeps the packages of its first call.
+func (r *run) inEnvironment(ctx context.Context, req sandbox.Request) (sandbox.Result, *sandbox.Environment,
+	error) {
+	b, chooser, turn := r.bridge, r.bridge.cfg.Packages, r.request.Turn()
+	if r.box != nil {
+		if _, made := r.box.Environment(); made {
+			res, err := r.execute(ctx, req)
+			env, _ := r.box.Environment() // one that was saved has it since it was woken
 			return res, env, err
 		}
 	}
@@ -41,7 +37,7 @@ func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req san
 	}
 	for again := false; ; again = true {
 		began := time.Now()
-		env, err := chooser.Choose(ctx, a.code, pass, req.Progress)
+		env, err := chooser.Choose(ctx, r.args.code, pass, req.Progress)
 		chosen := time.Since(began)
 		if err == nil {
 			err = turn.Wait(ctx)
@@ -50,7 +46,7 @@ func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req san
 			return sandbox.Result{Took: sandbox.Took{Prepared: chosen, Total: chosen}}, nil, err
 		}
 		req.Environment = env
-		res, err := b.execute(ctx, runner, req, a, r, p)
+		res, err := r.execute(ctx, req)
 		if chooser != nil { // without one no time was taken
 			res.Took.Prepared += chosen
 			res.Took.Total += chosen
@@ -61,7 +57,7 @@ func (b *Bridge) inEnvironment(ctx context.Context, box *sandboxes.Call, req san
 			continue
 		}
 		if chooser != nil {
-			r.Afterwards(func() { b.ranIn(ctx, env) })
+			r.request.Afterwards(func() { b.ranIn(ctx, env) })
 		}
 		return res, env, err
 	}
@@ -94,21 +90,21 @@ func (b *Bridge) offer(c *catalog.Catalog) {
 }
 
 // packagesOf adds to an outcome which environment the run had, and a hint if it lacked a module.
-func (b *Bridge) packagesOf(ctx context.Context, o *output.Outcome, a arguments, box *sandboxes.Call,
-	env *sandbox.Environment, r sandbox.Result) {
+func (r *run) packagesOf(ctx context.Context, o *output.Outcome, env *sandbox.Environment,
+	res sandbox.Result) {
 	name := packages.Base
 	if env != nil {
 		name = env.Name
 		o.Environment = name
 	}
-	chosen := box == nil || box.Fresh
-	switch asks := packages.Asks(a.code); {
+	chosen := r.box == nil || r.box.Fresh
+	switch asks := packages.Asks(r.args.code); {
 	case asks && !chosen:
 		o.Note("environment: " + name + ", chosen by the sandbox's first call")
 	case asks && env != nil:
 		o.Note("environment: " + name)
 	}
-	if hint := b.cfg.Packages.Hint(ctx, a.code, env, r.Error); hint != "" {
+	if hint := r.bridge.cfg.Packages.Hint(ctx, r.args.code, env, res.Error); hint != "" {
 		if !chosen {
 			hint += "; this sandbox keeps the packages of its first call, so pass sandbox \"" + NewSandbox + "\""
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -42,19 +41,16 @@ type host struct {
 	execution *execution // nil where no code is run
 	login     Login      // nil: the user logs in by a command
 	logins    *logins    // of this run
-	log       *slog.Logger
 }
 
-// host returns the host side of the run id, which ends with ctx.
-func (b *Bridge) host(
-	ctx context.Context, id string, a arguments, r request, p *client.Progress, e *execution,
-) *host {
-	log := b.log(id, r)
+// host returns the host side of the run, which ends with ctx.
+func (r *run) host(ctx context.Context, e *execution) *host {
+	b, a, of := r.bridge, r.args, r.request
 	h := &host{
-		catalog: a.catalog, upstreams: b.cfg.Upstreams, asker: r.asker, clock: r.clock, progress: p,
-		permits: b.permits(a, r, log), starts: b.starts, run: id, auditor: b.auditor(id, r),
-		calls: a.calls, telemetry: b.telemetry, execution: e,
-		logins: &logins{run: ctx, all: map[string]*login{}}, log: log, principal: r.Principal(),
+		catalog: a.catalog, upstreams: b.cfg.Upstreams, asker: of.asker, clock: of.clock, progress: r.progress,
+		permits: r.permits(), starts: b.starts, run: r.id, auditor: r.auditor, calls: &r.calls,
+		telemetry: b.telemetry, execution: e, logins: &logins{run: ctx, all: map[string]*login{}},
+		principal: of.Principal(),
 	}
 	if h.principal == Local { // another would log in for all of them, at a page that is shown elsewhere
 		h.login = b.cfg.Login
@@ -71,7 +67,7 @@ func (b *Bridge) host(
 func (h *host) Call(ctx context.Context, c sandbox.Call) (result json.RawMessage, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			h.log.Error("a tool call has panicked", "server", c.Provider, "tool", c.Tool,
+			h.auditor.log.Error("a tool call has panicked", "server", c.Provider, "tool", c.Tool,
 				"panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			result, err = nil, &entrypoint.CallError{Code: entrypoint.CodeInternal,
 				Message: fmt.Sprintf("the bridge has failed on the call of %q of server %q, "+

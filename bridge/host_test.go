@@ -18,11 +18,13 @@ import (
 // hostFor is the host side of a run with these servers.
 func hostFor(t *testing.T, b *Bridge, servers string) *host {
 	t.Helper()
-	a, err := b.decode(b.Catalog(), json.RawMessage(`{"code":"x","servers":`+servers+`}`))
+	r := b.newRun(request{}, nil)
+	var err error
+	r.args, err = b.decoder.decode(b.Catalog(), json.RawMessage(`{"code":"x","servers":`+servers+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.host(t.Context(), "r", a, request{}, nil, nil)
+	return r.host(t.Context(), nil)
 }
 
 func TestHost(t *testing.T) {

@@ -22,36 +22,28 @@ func aboutFiles(inputs *files.Inputs) string {
 
 // decodeFiles checks that the files can be opened now, so that a wrong path is refused before the
 // call waits for anything. They are opened again for the run: a call that waits holds none open.
-func (b *Bridge) decodeFiles(v json.RawMessage) (paths []string, err error) {
+func (d decoder) decodeFiles(v json.RawMessage) (paths []string, err error) {
 	var elements []json.RawMessage
 	if json.Unmarshal(v, &elements) != nil {
 		return nil, args.Errorf(`argument "files" must be a list of paths below %s, not %s`,
-			b.cfg.Inputs.Dirs(), args.Kind(v))
+			d.inputs.Dirs(), args.Kind(v))
 	}
 	for i, e := range elements {
 		path := ""
 		switch err := json.Unmarshal(e, &path); {
 		case err != nil || args.Kind(e) == "null":
 			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not %s`,
-				i, b.cfg.Inputs.Dirs(), args.Kind(e))
+				i, d.inputs.Dirs(), args.Kind(e))
 		case path == "":
 			return nil, args.Errorf(`argument "files"[%d] must be a path below %s, not an empty string`,
-				i, b.cfg.Inputs.Dirs())
+				i, d.inputs.Dirs())
 		}
 		paths = append(paths, path)
 	}
-	_, closeAll, err := b.cfg.Inputs.Open(paths)
+	_, closeAll, err := d.inputs.Open(paths)
 	closeAll()
 	if err != nil {
 		return nil, args.Errorf(`argument "files": %s`, text.Line(err.Error()))
 	}
 	return paths, nil
-}
-
-// open opens the files that a call names. The caller calls closeAll in any case.
-func (b *Bridge) open(a arguments) (opened []sandbox.Input, closeAll func(), err error) {
-	if len(a.files) == 0 {
-		return nil, func() {}, nil
-	}
-	return b.cfg.Inputs.Open(a.files)
 }

@@ -81,7 +81,7 @@ func (h *host) logIn(ctx context.Context, s catalog.Server, scope string) (err e
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the login has panicked: %v", r)
-			h.log.Error("a login has panicked", "server", s.Name, "err", err, "stack", string(debug.Stack()))
+			h.auditor.log.Error("a login has panicked", "server", s.Name, "err", err, "stack", string(debug.Stack()))
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, elicit.Timeout)
@@ -91,7 +91,7 @@ func (h *host) logIn(ctx context.Context, s catalog.Server, scope string) (err e
 	}
 	err = h.login(ctx, h.catalog.Definitions()[s.Name], scope, agree)
 	if err != nil {
-		h.log.Info("not logged in", "server", s.Name, "err", err)
+		h.auditor.log.Info("not logged in", "server", s.Name, "err", err)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
@@ -26,16 +25,14 @@ type permits struct {
 	consent   *elicit.Consent
 }
 
-// permits returns what a run may call that began with the catalog of a, even if servers change.
-func (b *Bridge) permits(a arguments, r request, log *slog.Logger) *permits {
-	ask := r.asker.Consent
-	if a.ask != nil {
-		ask = askDirect(a.ask, r.clock)
+// permits returns what the run may call, even if servers change.
+func (r *run) permits() *permits {
+	ask, c := r.request.asker.Consent, r.args.catalog
+	if r.ask != nil {
+		ask = askDirect(r.ask, r.request.clock)
 	}
-	consent := elicit.NewConsent(b.cfg.Grants, ask, log)
-	return &permits{
-		catalog: a.catalog, principal: r.Principal(), count: a.catalog.Policy().Run(), consent: consent,
-	}
+	consent := elicit.NewConsent(r.bridge.cfg.Grants, ask, r.auditor.log)
+	return &permits{catalog: c, principal: r.request.Principal(), count: c.Policy().Run(), consent: consent}
 }
 
 // askDirect returns what asks the program's own user: see Direct.Ask.

@@ -25,8 +25,9 @@ const (
 func (b *Bridge) addPrompts() {
 	add := func(p mcp.Prompt, say func(c *catalog.Catalog, args map[string]string) string) {
 		b.server.AddPrompt(p, func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			said := say(b.Catalog().For(requestOf(ctx).Principal()), req.Params.Arguments)
 			return mcp.NewGetPromptResult(p.Description, []mcp.PromptMessage{
-				mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(say(b.catalogFor(ctx), req.Params.Arguments))),
+				mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(said)),
 			}), nil
 		})
 	}
@@ -40,15 +41,13 @@ func (b *Bridge) addPrompts() {
 		func(c *catalog.Catalog, args map[string]string) string { return c.LoginPrompt(args["server"]) })
 	add(mcp.NewPrompt(policyPrompt, mcp.WithPromptTitle("Policy"),
 		mcp.WithPromptDescription("Which tools code may call, which you are asked about, and which are denied")),
-		func(c *catalog.Catalog, _ map[string]string) string { return b.policyPrompt(c) })
-}
-
-func (b *Bridge) policyPrompt(c *catalog.Catalog) string {
-	broken := ""
-	if err := b.policyError(); err != nil {
-		broken = text.Hinted(err)
-	}
-	return c.PolicyPrompt(broken)
+		func(c *catalog.Catalog, _ map[string]string) string {
+			broken := ""
+			if err := b.policyError(); err != nil {
+				broken = text.Hinted(err)
+			}
+			return c.PolicyPrompt(broken)
+		})
 }
 
 // completions propose values for arguments.
@@ -78,7 +77,7 @@ func (c completions) CompleteResourceArgument(
 	ctx context.Context, uri string, a mcp.CompleteArgument, known mcp.CompleteContext,
 ) (*mcp.Completion, error) {
 	var values []string
-	for _, f := range c.bridge.keptFor(ctx).Files() {
+	for _, f := range c.bridge.outputs.of(ctx).Files() {
 		switch {
 		case uri != output.FileTemplate:
 		case a.Name == "run":

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
-	"github.com/mcp-bridge/mcp-bridge/bridge/output"
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -52,19 +51,6 @@ func (a auditor) arguments(r *audit.Record, args json.RawMessage) {
 	if a.audit != nil {
 		a.audit.SetArguments(r, args)
 	}
-}
-
-// ran records a run, which may have ended with ctx.
-func (a auditor) ran(ctx context.Context, id string, raw json.RawMessage, o output.Outcome, began time.Time) {
-	r := audit.Record{
-		Kind: audit.KindRun, Run: id, Outcome: o.Status, Calls: int64(o.Calls),
-		ResultBytes: len(o.Stdout) + len(o.Stderr), Environment: o.Environment,
-	}
-	if o.Sandbox != nil {
-		r.Sandbox = o.Sandbox.ID
-	}
-	a.arguments(&r, raw)
-	a.record(context.WithoutCancel(ctx), r, began)
 }
 
 // recorded does an inner call and records it, however it ends. The call is not made when it could

@@ -117,7 +117,7 @@ func TestServerThatIsNotUsable(t *testing.T) {
 	} {
 		r := sandbox.Result{Status: sandbox.StatusError, Error: &sandbox.Failure{Type: "NameError",
 			Message: message}}
-		text := shownText(outcomeOf("c", arguments{catalog: c}, r, 200))
+		text := shownText((&run{args: arguments{catalog: c}}).outcome(r, 200))
 		if strings.Contains(text, `server "linear" is configured in /home/u/.cursor/mcp.json but can't be used: `+
 			`remote servers are not supported yet`) != told {
 			t.Errorf("%s: %s", message, text)
@@ -165,7 +165,7 @@ func TestMoreTime(t *testing.T) {
 		{sandbox.StatusError, 30 * time.Second, false},
 	} {
 		a := arguments{timeout: tc.timeout, most: 2 * time.Minute}
-		text := shownText(outcomeOf("c", a, sandbox.Result{Status: tc.status}, DefaultOutput))
+		text := shownText((&run{args: a}).outcome(sandbox.Result{Status: tc.status}, DefaultOutput))
 		if strings.HasSuffix(text, notice) != tc.want {
 			t.Errorf("%s after %v: got %q", tc.status, tc.timeout, text)
 		}

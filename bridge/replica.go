@@ -16,10 +16,9 @@ type Replica = client.Replica
 // newID names a call in the log, in its container's labels, and for who reads what it has left.
 func (b *Bridge) newID() string { return randomID() + b.cfg.Replica.Suffix() }
 
-// elsewhere returns the answer to a request that names what another replica has: a sandbox, a run,
-// a file of one, or a call that waits for answers. It returns nil for any other request.
-func (b *Bridge) elsewhere(r *client.Request) mcp.JSONRPCMessage {
-	own := b.cfg.Replica
+// elsewhere returns the answer to a request that names what another replica than own has: a
+// sandbox, a run, a file of one, or a call that waits for answers. It returns nil for any other.
+func elsewhere(own Replica, r *client.Request) mcp.JSONRPCMessage {
 	if own == "" {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -15,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
+	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
@@ -34,100 +36,128 @@ const (
 // statusPanic is the status in the log of a call on which the bridge has failed. No result has it.
 const statusPanic = "panic"
 
+// A run is one run of code, from what asks for it to what is recorded of it: a call of run_python,
+// a Direct, or code of the user's own in a sandbox. It ends with its call, on whose goroutine its
+// methods are called.
+type run struct {
+	bridge   *Bridge
+	id       string // names it in the log, in its container's labels, and for who reads what it has left
+	began    time.Time
+	request  request
+	raw      json.RawMessage // the arguments, as they came
+	args     arguments       // once they are decoded
+	auditor  auditor
+	progress *client.Progress // nil where no MCP client asks
+	box      *sandboxes.Call  // its turn in a sandbox that lasts; nil for a container of its own
+	took     sandbox.Took     // Total once it is over
+	calls    atomic.Int64     // that the code has made, as they are recorded
+
+	ask func(context.Context, string) (bool, error) // of a Direct; nil: the MCP client is asked
+}
+
+// newRun returns a run that a request asks for with raw.
+func (b *Bridge) newRun(of request, raw json.RawMessage) *run {
+	id := b.newID()
+	return &run{bridge: b, id: id, began: time.Now(), request: of, raw: raw, auditor: b.auditor(id, of)}
+}
+
 // runPython answers a call of the tool. It ends soon after ctx, which ends with the client's cancel
 // or its connection.
 func (b *Bridge) runPython(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
-	began := time.Now()
-	id, status := b.newID(), statusPanic
-	r := requestOf(ctx)
-	p := r.Report(ctx)
-	defer p.Finish() // before the answer is sent, and when the call panics
-	t := sandbox.Took{}
-	ctx, end := b.telemetry.begin(ctx, id)
+	r := b.newRun(requestOf(ctx), raw)
+	status := statusPanic
+	r.progress = r.request.Report(ctx)
+	defer r.progress.Finish() // before the answer is sent, and when the call panics
+	ctx, end := b.telemetry.begin(ctx, r.id)
 	defer func() {
 		if status == statusPanic {
-			t.Total = time.Since(began)
+			r.took.Total = time.Since(r.began)
 		}
-		end(status, t)
-		r.Afterwards(func() {
+		end(status, r.took)
+		id, of, t := r.id, r.request, r.took // r isn't kept longer
+		of.Afterwards(func() {
 			b.clients.Log(slog.LevelInfo, "run_python", append([]any{"run", id, "status", status,
 				"queued", rounded(t.Queued), "started", rounded(t.Prepared + t.Start),
-				"ran", rounded(t.Run), "took", rounded(t.Total)}, r.whose()...)...)
+				"ran", rounded(t.Run), "took", rounded(t.Total)}, of.whose()...)...)
 		})
 	}()
-	o := b.run(ctx, id, raw, r, p, &t)
-	t.Total = time.Since(began)
-	o.Timed(t)
+	o := r.call(ctx)
+	r.took.Total = time.Since(r.began)
+	o.Timed(r.took)
 	status = o.Status
-	b.auditor(id, r).ran(ctx, id, raw, o, began)
+	r.record(ctx, o)
 	return o.Result(b.structured)
 }
 
 // rounded returns a duration as the log shows it.
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 
-func (b *Bridge) run(ctx context.Context, id string, raw json.RawMessage, r request, p *client.Progress,
-	t *sandbox.Took) output.Outcome {
+// call does what a call of run_python asks for.
+func (r *run) call(ctx context.Context) output.Outcome {
+	b, p := r.bridge, r.progress
 	ctx, c, release := b.pin(ctx)
 	defer release()
-	a, err := b.decode(c, raw)
-	if err != nil {
-		return output.Refused(id, output.StatusInvalid, err)
+	var err error
+	if r.args, err = b.decoder.decode(c, r.raw); err != nil {
+		return output.Refused(r.id, output.StatusInvalid, err)
 	}
 	if err := b.unready(ctx); err != nil {
-		return output.Refused(id, output.StatusUnavailable, err)
+		return output.Refused(r.id, output.StatusUnavailable, err)
 	}
-	box, err := b.enter(ctx, a, r)
-	if err != nil {
-		return b.failed(ctx, id, err)
+	if r.box, err = r.enter(ctx); err != nil {
+		return r.failed(ctx, err)
 	}
-	if box != nil {
-		defer box.Leave()
-		trace.SpanFromContext(ctx).SetAttributes(attribute.String("mcp_bridge.sandbox.id", box.ID()))
+	if r.box != nil {
+		defer r.box.Leave()
+		trace.SpanFromContext(ctx).SetAttributes(attribute.String("mcp_bridge.sandbox.id", r.box.ID()))
 	}
-	req := sandboxRequest(id, a, p)
+	req := r.sandboxRequest()
 	req.Sandboxes = b.cfg.Sandboxes != nil
-	req.Principal = r.share()
-	req.Queued, req.Progress = r.Turn().Pass, p.At
+	req.Principal = r.request.share()
+	req.Queued, req.Progress = r.request.Turn().Pass, p.At
 	var inputs []sandbox.Input
 	var unopened error
 	closeAll := func() {}
 	defer func() { closeAll() }()
 	req.Files = func() ([]sandbox.Input, error) {
 		p.Running()
-		inputs, closeAll, unopened = b.open(a)
+		if len(r.args.files) > 0 {
+			inputs, closeAll, unopened = b.cfg.Inputs.Open(r.args.files)
+		}
 		return inputs, unopened
 	}
-	res, env, err := b.inEnvironment(b.forwarding(ctx, r), box, req, a, r, p)
-	*t = res.Took
+	res, env, err := r.inEnvironment(r.request.forwarding(ctx), req)
+	r.took = res.Took
 	switch {
 	case unopened != nil:
-		return output.Refused(id, output.StatusInvalid, unopened)
+		return output.Refused(r.id, output.StatusInvalid, unopened)
 	case err != nil:
-		return b.failed(ctx, id, err)
+		return r.failed(ctx, err)
 	}
-	r.Afterwards(c.SaveNoted)
-	o := outcomeOf(id, a, res, int(b.limits.Output))
-	o.Calls = int(a.calls.Load())
-	b.packagesOf(ctx, &o, a, box, env, res)
-	o.Sandbox = stateOf(box, res)
-	o.Note(files.Renamed(a.files, inputs)...)
+	r.request.Afterwards(c.SaveNoted)
+	o := r.outcome(res, int(b.limits.Output))
+	r.packagesOf(ctx, &o, env, res)
+	o.Note(files.Renamed(r.args.files, inputs)...)
 	if o.HasFiles() {
-		if b.cfg.Files != nil && r.Principal() == Local { // another's files are only read through the bridge
+		principal := r.request.Principal()
+		if b.cfg.Files != nil && principal == Local { // another's files are only read through the bridge
 			o.Written(ctx, b.cfg.Files)
 		}
-		r.Afterwards(func() {
-			b.clients.ChangedFor(r.Principal(), string(mcp.MethodNotificationResourcesListChanged))
+		r.request.Afterwards(func() {
+			b.clients.ChangedFor(principal, string(mcp.MethodNotificationResourcesListChanged))
 		})
 	}
-	o.Keep(b.keptFor(ctx), r.links())
+	o.Keep(b.outputs.of(ctx), r.request.links())
 	return o
 }
 
 // execute has a runner run the code, and tells of it.
-func (b *Bridge) execute(ctx context.Context, runner Runner, req sandbox.Request, a arguments, r request,
-	p *client.Progress) (sandbox.Result, error) {
-	e := b.telemetry.execution(ctx)
+func (r *run) execute(ctx context.Context, req sandbox.Request) (sandbox.Result, error) {
+	runner := r.bridge.cfg.Runner
+	if r.box != nil {
+		runner = r.box
+	}
+	e := r.bridge.telemetry.execution(ctx)
 	status := statusPanic
 	defer func() { e.end(status) }()
 	open := req.Files
@@ -138,9 +168,9 @@ func (b *Bridge) execute(ctx context.Context, runner Runner, req sandbox.Request
 		}
 		return open()
 	}
-	req.Began, req.Clock = e.began, r.clock
+	req.Began, req.Clock = e.began, r.request.clock
 	ctx, end := context.WithCancel(ctx)
-	h := b.host(ctx, req.ID, a, r, p, e)
+	h := r.host(ctx, e)
 	defer h.logins.work.Wait()
 	defer end()
 	res, err := runner.Run(ctx, req, h)
@@ -151,14 +181,10 @@ func (b *Bridge) execute(ctx context.Context, runner Runner, req sandbox.Request
 	return res, err
 }
 
-// auditor returns what records the run id that a request asks for and its calls.
+// auditor returns what records and logs the run id that a request asks for, and its calls.
 func (b *Bridge) auditor(id string, r request) auditor {
-	return auditor{b.cfg.Audit, r.name(), r.Principal(), b.log(id, r)}
-}
-
-// log returns what logs of the run id that a request asks for.
-func (b *Bridge) log(id string, r request) *slog.Logger {
-	return b.cfg.Log.With(append([]any{"run", id}, r.whose()...)...)
+	log := b.cfg.Log.With(append([]any{"run", id}, r.whose()...)...)
+	return auditor{b.cfg.Audit, r.name(), r.Principal(), log}
 }
 
 // unready returns why no code may run, whatever the engine says: what it may call isn't known, or
@@ -170,53 +196,69 @@ func (b *Bridge) unready(ctx context.Context) error {
 	return auditor{audit: b.cfg.Audit}.ready(ctx)
 }
 
-// sandboxRequest returns the run that a call asks for.
-func sandboxRequest(id string, a arguments, p *client.Progress) sandbox.Request {
-	providers, discovered := a.catalog.Announced(a.servers)
-	r := sandbox.Request{
-		ID: id, Code: a.code, Timeout: a.timeout, Providers: providers, Discovered: discovered,
+// sandboxRequest returns what the sandbox is to run.
+func (r *run) sandboxRequest() sandbox.Request {
+	providers, discovered := r.args.catalog.Announced(r.args.servers)
+	req := sandbox.Request{
+		ID: r.id, Code: r.args.code, Timeout: r.args.timeout, Providers: providers, Discovered: discovered,
 	}
-	if p != nil {
-		r.Output = func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) }
+	if p := r.progress; p != nil {
+		req.Output = func(c sandbox.Chunk) { p.Printed(c.Stream, c.Text) }
 	}
-	return r
+	return req
 }
 
 // failed returns the outcome of a run that could not take place.
-func (b *Bridge) failed(ctx context.Context, id string, err error) output.Outcome {
+func (r *run) failed(ctx context.Context, err error) output.Outcome {
 	switch {
 	case ctx.Err() != nil:
-		return output.Refused(id, output.StatusCancelled, errors.New("the call was cancelled before the code ran"))
+		return output.Refused(r.id, output.StatusCancelled,
+			errors.New("the call was cancelled before the code ran"))
 	case errors.As(err, new(args.Error)):
-		return output.Refused(id, output.StatusInvalid, err)
+		return output.Refused(r.id, output.StatusInvalid, err)
 	case errors.As(err, new(*sandboxes.GoneError)):
-		return output.Refused(id, output.StatusInvalid, goneToCode(err))
+		return output.Refused(r.id, output.StatusInvalid, goneToCode(err))
 	case errors.As(err, new(*hibernation.Error)):
-		return output.Refused(id, output.StatusUnavailable, fmt.Errorf("%w. Nothing was run; pass sandbox %q for "+
-			"another one", err, NewSandbox))
+		return output.Refused(r.id, output.StatusUnavailable,
+			fmt.Errorf("%w. Nothing was run; pass sandbox %q for another one", err, NewSandbox))
 	case errors.As(err, new(*sandboxes.BusyError)), errors.As(err, new(*sandboxes.FullError)):
-		return output.Refused(id, output.StatusBusy, fmt.Errorf("%w. Nothing was run; call again later", err))
+		return output.Refused(r.id, output.StatusBusy, fmt.Errorf("%w. Nothing was run; call again later", err))
 	case errors.As(err, new(*sandbox.QueueError)):
-		return output.Refused(id, output.StatusBusy, err)
+		return output.Refused(r.id, output.StatusBusy, err)
 	}
-	return output.Refused(id, output.StatusUnavailable, err)
+	return output.Refused(r.id, output.StatusUnavailable, err)
 }
 
-// outcomeOf returns the outcome of a run, with what there is to say of its arguments.
-func outcomeOf(id string, a arguments, r sandbox.Result, limit int) output.Outcome {
-	o := output.New(id, r, a.timeout, limit, a.reads)
-	if r.Error != nil {
-		if why := a.catalog.Undefined(r.Error.Type, r.Error.Message); why != "" {
+// outcome returns what came of the run, with what there is to say of its arguments.
+func (r *run) outcome(res sandbox.Result, limit int) output.Outcome {
+	a := r.args
+	o := output.New(r.id, res, a.timeout, limit, a.reads)
+	o.Calls, o.Sandbox = int(r.calls.Load()), stateOf(r.box, res)
+	if res.Error != nil {
+		if why := a.catalog.Undefined(res.Error.Type, res.Error.Message); why != "" {
 			o.Note(why)
 		}
 	}
 	if a.clamped != "" {
 		o.Note(a.clamped)
 	}
-	if r.Status == sandbox.StatusTimeout && a.timeout < a.most {
+	if res.Status == sandbox.StatusTimeout && a.timeout < a.most {
 		o.Note("to allow more time, give a longer timeout: up to " + text.Seconds(a.most) + " s")
 	}
 	return o
+}
+
+// record records what came of the run, which may have ended with ctx.
+func (r *run) record(ctx context.Context, o output.Outcome) {
+	record := audit.Record{
+		Kind: audit.KindRun, Run: r.id, Outcome: o.Status, Calls: int64(o.Calls),
+		ResultBytes: len(o.Stdout) + len(o.Stderr), Environment: o.Environment,
+	}
+	if o.Sandbox != nil {
+		record.Sandbox = o.Sandbox.ID
+	}
+	r.auditor.arguments(&record, r.raw)
+	r.auditor.record(context.WithoutCancel(ctx), record, r.began)
 }
 
 // randomID returns 48 random bits.

@@ -23,7 +23,7 @@ func (b *Bridge) inSandbox(t mcp.Tool) func(context.Context, json.RawMessage) *m
 		defer p.Finish()
 		turn := r.Turn()
 		res, afterwards := b.inside(ctx, t.Name, raw, r, r.name(), sandboxtools.Caller{
-			Owner: r.owner(), Principal: r.share(), Output: b.keptFor(ctx), Wait: turn.Wait, Pass: turn.Pass,
+			Owner: r.owner(), Principal: r.share(), Output: b.outputs.of(ctx), Wait: turn.Wait, Pass: turn.Pass,
 			Progress: p.At,
 			Printed: func(c sandbox.Chunk) {
 				if p != nil { // the client has asked

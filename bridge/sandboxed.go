@@ -38,25 +38,26 @@ func kept(cfg Config) catalog.Kept {
 	return catalog.KeptInSandbox
 }
 
-// enter returns the call's turn in the sandbox that it is to use, nil for a container of its own.
-// Calls of one sandbox have their turns in order of arrival.
-func (b *Bridge) enter(ctx context.Context, a arguments, r request) (*sandboxes.Call, error) {
-	all := b.cfg.Sandboxes
-	shares := b.cfg.State == StateSession && a.sandbox == ""
+// enter returns the run's turn in the sandbox that it is to use, nil for a container of its own.
+// Runs in one sandbox have their turns in order of arrival.
+func (r *run) enter(ctx context.Context) (*sandboxes.Call, error) {
+	all, id, owner := r.bridge.cfg.Sandboxes, r.args.sandbox, r.request.owner()
+	settings := sandboxes.Settings{Principal: r.request.share()}
+	shares := r.bridge.cfg.State == StateSession && id == ""
 	switch {
-	case a.sandbox == NewSandbox:
-		return all.Begin(r.owner(), sandboxes.Settings{Principal: r.share()})
-	case a.sandbox == "" && !shares:
+	case id == NewSandbox:
+		return all.Begin(owner, settings)
+	case id == "" && !shares:
 		return nil, nil
 	}
-	turn := r.Turn()
+	turn := r.request.Turn()
 	if err := turn.Wait(ctx); err != nil {
 		return nil, err
 	}
 	if shares {
-		return all.Shared(ctx, r.owner(), r.client.own, sandboxes.Settings{Principal: r.share()}, turn.Pass)
+		return all.Shared(ctx, owner, r.request.client.own, settings, turn.Pass)
 	}
-	return all.Enter(ctx, r.owner(), a.sandbox, turn.Pass)
+	return all.Enter(ctx, owner, id, turn.Pass)
 }
 
 // endSandboxes ends the sandbox of the session's calls that name none, and all of its owner's if it

@@ -18,12 +18,11 @@ import (
 
 // searchTools answers a call of search_tools. It takes no place among the runs.
 func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
-	began, id := time.Now(), b.newID()
-	res, err := b.foundTools(ctx, id, raw)
-	took := rounded(time.Since(began))
-	r := requestOf(ctx)
-	r.Afterwards(func() {
-		about := append([]any{"call", id, "ok", err == nil, "took", took}, r.whose()...)
+	r := b.newRun(requestOf(ctx), raw)
+	res, err := b.foundTools(ctx, r)
+	took := rounded(time.Since(r.began))
+	r.request.Afterwards(func() {
+		about := append([]any{"call", r.id, "ok", err == nil, "took", took}, r.request.whose()...)
 		b.clients.Log(slog.LevelInfo, catalog.SearchTools, about...)
 	})
 	if err != nil {
@@ -40,18 +39,16 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	return res
 }
 
-func (b *Bridge) foundTools(
-	ctx context.Context, id string, raw json.RawMessage,
-) (*mcp.CallToolResult, error) {
+// foundTools has the host of r, which runs no code, search.
+func (b *Bridge) foundTools(ctx context.Context, r *run) (*mcp.CallToolResult, error) {
 	if err := b.policyError(); err != nil {
 		return nil, errors.New(text.Hinted(err))
 	}
 	ctx, c, release := b.pin(ctx)
 	defer release()
-	r := requestOf(ctx)
-	ctx = b.forwarding(ctx, r) // later calls of this client's may need a server that is started for this
-	h := b.host(ctx, id, arguments{catalog: c, servers: c.Servers()}, r, nil, nil)
-	text, forPrograms, err := h.view.SearchTools(ctx, raw, b.structured)
+	r.args = arguments{catalog: c, servers: c.Servers()}
+	ctx = r.request.forwarding(ctx) // later calls of this client's may need a server that is started for this
+	text, forPrograms, err := r.host(ctx, nil).view.SearchTools(ctx, r.raw, b.structured)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMess
 	if answer := s.conform(ctx, r); answer != nil {
 		return answer
 	}
-	if answer := s.bridge.elsewhere(r); answer != nil {
+	if answer := elsewhere(s.bridge.cfg.Replica, r); answer != nil {
 		return answer
 	}
 	can := elicit.Declared(r.Capabilities)
@@ -197,11 +197,11 @@ type forwarder struct {
 }
 
 // forwarding returns ctx for calls of servers which may ask the client of r, if there is one.
-func (b *Bridge) forwarding(ctx context.Context, r request) context.Context {
+func (r request) forwarding(ctx context.Context) context.Context {
 	if r.Request == nil {
 		return ctx
 	}
-	f := forwarder{client: r.client, can: r.asker.Can, roots: b.cfg.ShareRoots}
+	f := forwarder{client: r.client, can: r.asker.Can, roots: r.client.bridge.cfg.ShareRoots}
 	if r.client.shared {
 		f.shared = r.Request
 	}

@@ -75,7 +75,7 @@ func (b *Bridge) addTools() {
 		b.addTool(catalog.SearchTool(b.structured), b.searchTools)
 	}
 	if b.offers(output.ReadTool) {
-		b.addTool(output.Tool(), b.readOutput)
+		b.addTool(output.Tool(), b.outputs.readOutput)
 	}
 	for _, t := range sandboxtools.Definitions() {
 		if b.offers(t.Name) {

@@ -48,11 +48,6 @@ func (b *Bridge) policyError() error {
 	return b.broken
 }
 
-// catalogFor returns what is configured now, as it is for the principal of a request.
-func (b *Bridge) catalogFor(ctx context.Context) *catalog.Catalog {
-	return b.Catalog().For(requestOf(ctx).Principal())
-}
-
 // Catalog returns what is configured now, as it is for Local.
 func (b *Bridge) Catalog() *catalog.Catalog {
 	b.mu.RLock()

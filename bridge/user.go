@@ -8,7 +8,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -97,25 +96,32 @@ func (b *Bridge) ServeUser(ctx context.Context, l net.Listener) {
 func (b *Bridge) serveUser(ctx context.Context, conn net.Conn) {
 	// A terminal that is stopped must not stop the command, which a call of the model may wait for.
 	lines := jsonrpc.NewLines(conn, userStall, func() { conn.Close() })
-	var rpc *jsonrpc.Conn
-	rpc = jsonrpc.NewConn(ctx, lines, jsonrpc.Options{
+	u := userConn{bridge: b}
+	u.rpc = jsonrpc.NewConn(ctx, lines, jsonrpc.Options{
 		MaxRequests: userRequests,
 		Accept: func(r *jsonrpc.Request) jsonrpc.Handler {
-			return func(ctx context.Context) (any, error) { return b.answerUser(ctx, rpc, r) }
+			return func(ctx context.Context) (any, error) { return u.answer(ctx, r) }
 		},
 		Panicked: func(_ *jsonrpc.Request, value any, stack []byte) error {
 			b.cfg.Log.Error("a request of the user has panicked", "panic", fmt.Sprint(value), "stack", string(stack))
 			return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprintf("the bridge has failed: %v", value)}
 		},
 	})
-	_ = rpc.Serve(jsonrpc.NewReader(conn, userMessage), lines, userGrace) // the other side is gone
+	_ = u.rpc.Serve(jsonrpc.NewReader(conn, userMessage), lines, userGrace) // the other side is gone
 }
 
-// answerUser answers one request.
-func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.Request) (any, error) {
+// userConn is a connection of the bridge's own user.
+type userConn struct {
+	bridge *Bridge
+	rpc    *jsonrpc.Conn
+}
+
+// answer answers one request.
+func (u *userConn) answer(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	b := u.bridge
 	switch r.Method {
 	case UserList:
-		return b.userSandboxes(), nil
+		return userSandboxes(b.cfg.Sandboxes.All()), nil
 	case UserCall:
 		var t UserTool
 		err := json.Unmarshal(r.Params, &t)
@@ -127,13 +133,13 @@ func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.R
 			return nil, &jsonrpc.Error{Code: mcp.INVALID_PARAMS,
 				Message: fmt.Sprintf("there is no sandbox %.20q", t.Sandbox)}
 		}
-		printed := func(c sandbox.Chunk) { _ = rpc.Notify(ctx, UserPrinted, c) }
+		printed := func(c sandbox.Chunk) { _ = u.rpc.Notify(ctx, UserPrinted, c) }
 		if t.Tool == runPythonName {
-			return b.userCode(ctx, t, owner, printed), nil
+			return u.run(ctx, t, owner, printed), nil
 		}
 		res, afterwards := b.inside(ctx, t.Tool, t.Arguments, request{}, userClient, sandboxtools.Caller{
-			Owner: owner, Output: b.kept.Of(Local), Wait: func(context.Context) error { return nil }, Pass: func() {},
-			Progress: func(string) {}, MostRead: sandbox.MaxReadFile, User: true, Printed: printed,
+			Owner: owner, Output: b.outputs.store.Of(Local), Wait: func(context.Context) error { return nil },
+			Pass: func() {}, Progress: func(string) {}, MostRead: sandbox.MaxReadFile, User: true, Printed: printed,
 		})
 		r.Afterwards(afterwards)
 		return res, nil
@@ -141,49 +147,48 @@ func (b *Bridge) answerUser(ctx context.Context, rpc *jsonrpc.Conn, r *jsonrpc.R
 	return nil, &jsonrpc.Error{Code: mcp.METHOD_NOT_FOUND, Message: "there is no such method"}
 }
 
-// userCode runs code of the user's in a sandbox, with the longest time that code may have. It can
-// call no tools: what the model may do by them isn't the user's to decide here.
-func (b *Bridge) userCode(ctx context.Context, t UserTool, owner string,
+// run runs code of the user's in a sandbox, with the longest time that code may have. It can call
+// no tools: what the model may do by them isn't the user's to decide here.
+func (u *userConn) run(ctx context.Context, t UserTool, owner string,
 	printed func(sandbox.Chunk)) *mcp.CallToolResult {
+	b := u.bridge
 	ctx, c, release := b.pin(ctx)
 	defer release()
-	began, id := time.Now(), b.newID()
-	a := arguments{catalog: c, timeout: b.limits.MaxTimeout, most: b.limits.MaxTimeout, calls: new(atomic.Int64)}
+	r := b.newRun(request{clock: &sandbox.Clock{}}, t.Arguments)
+	r.args = arguments{catalog: c, timeout: b.limits.MaxTimeout, most: b.limits.MaxTimeout}
 	var given map[string]json.RawMessage
 	err := json.Unmarshal(t.Arguments, &given)
 	if err == nil {
-		a.code, err = decodeCode(given["code"])
+		r.args.code, err = decodeCode(given["code"])
 	}
 	if err == nil {
 		err = b.unready(ctx)
 	}
-	var box *sandboxes.Call
 	if err == nil {
-		box, err = b.cfg.Sandboxes.Enter(ctx, owner, t.Sandbox, nil)
+		r.box, err = b.cfg.Sandboxes.Enter(ctx, owner, t.Sandbox, nil)
 	}
 	if err != nil {
 		return mcp.NewToolResultError(text.Hinted(err))
 	}
-	defer box.Leave()
-	req := sandboxRequest(id, a, nil)
+	defer r.box.Leave()
+	req := r.sandboxRequest()
 	req.Sandboxes, req.Output, req.Progress = true, printed, func(string) {}
-	res, _, err := b.inEnvironment(ctx, box, req, a, request{clock: &sandbox.Clock{}}, nil)
+	res, _, err := r.inEnvironment(ctx, req)
 	var o output.Outcome
 	if err != nil {
-		o = b.failed(ctx, id, err)
+		o = r.failed(ctx, err)
 	} else {
-		o = outcomeOf(id, a, res, directBytes)
-		o.Calls, o.Sandbox = int(a.calls.Load()), stateOf(box, res)
+		o = r.outcome(res, directBytes)
 	}
-	by := b.auditor(id, request{})
-	by.client = userClient
-	by.ran(ctx, id, t.Arguments, o, began)
+	r.auditor.client = userClient
+	r.record(ctx, o)
 	return o.Result(true)
 }
 
-func (b *Bridge) userSandboxes() []UserSandbox {
+// userSandboxes returns what the user is told of sandboxes.
+func userSandboxes(infos []sandboxes.Info) []UserSandbox {
 	all := []UserSandbox{}
-	for _, i := range b.cfg.Sandboxes.All() {
+	for _, i := range infos {
 		s := UserSandbox{ID: i.ID, Name: i.Settings.Name, Status: i.Status(), Busy: i.Busy, Size: i.Size,
 			Template: "base", Calls: i.Calls, Created: i.Created, Used: i.Used, Metadata: i.Settings.Metadata}
 		if i.Environment != nil {

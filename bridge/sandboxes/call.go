@@ -61,12 +61,12 @@ func (c *Call) Guest(ctx context.Context, env *sandbox.Environment, queued func(
 		return g, nil
 	}
 	defer r.work.Done()
-	err := r.fits(ctx, b, queued, p)
+	err := r.fits(ctx, b.owner, queued, p)
 	if err != nil {
 		return nil, err
 	}
 	if claim != nil {
-		if env, err = r.environment(ctx, claim.Saved.Environment, queued, p); err != nil {
+		if env, err = r.asleep.environment(ctx, claim.Saved.Environment, queued, p); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +136,7 @@ func (c *Call) Run(ctx context.Context, req sandbox.Request, h sandbox.Host) (sa
 		b.end(reason, f) // as Leave would, when the result has been told
 	}
 	if b.over { // also where someone else has ended it
-		reason := r.tombs[b.id].reason
+		reason := r.ended.of[b.id].reason
 		res.Message = strings.Replace(res.Message, sandbox.Closed, reason, 1)
 		res.Kept = &sandbox.KeptState{State: sandbox.StateLost, Reason: reason, Calls: b.calls}
 	}
@@ -162,7 +162,7 @@ func (c *Call) gone() error {
 	r := b.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &GoneError{ID: b.id, Reason: r.tombs[b.id].reason, Live: r.list(b.owner)}
+	return &GoneError{ID: b.id, Reason: r.ended.of[b.id].reason, Live: r.live.list(b.owner)}
 }
 
 // Do calls do with the guest. An error which says that the guest has ended becomes a *GoneError.

@@ -176,8 +176,8 @@ func TestTombstonesOfOthers(t *testing.T) {
 		}
 		_, err := h.Info("a", mine)
 		var gone *GoneError
-		if !errors.As(err, &gone) || gone.Reason != "x" || len(h.tombs) != maxTombstones {
-			t.Errorf("got %v with %d tombstones", err, len(h.tombs))
+		if !errors.As(err, &gone) || gone.Reason != "x" || len(h.ended.of) != maxTombstones {
+			t.Errorf("got %v with %d tombstones", err, len(h.ended.of))
 		}
 	})
 }

@@ -43,29 +43,40 @@ const (
 	lost // except for what was saved of it before
 )
 
-// Hibernates reports whether sandboxes are saved before they end. Then they are better not bound to
-// a connection.
-func (r *Registry) Hibernates() bool { return r != nil && r.cfg.Hibernation != nil }
+// A hibernator saves sandboxes that end, and describes those that are saved.
+type hibernator struct {
+	Hibernation
+	limits runtime.Limits  // of those without an environment
+	saving context.Context // ends when nothing is saved any more
 
-// move notes that a sandbox is being saved or woken, until done is called with mu held.
-func (r *Registry) move(id string) (done func()) {
+	// By id of what is being saved or woken; closed when that is done. It is guarded by Registry.mu.
+	moving map[string]chan struct{}
+}
+
+// move notes that a sandbox is being saved or woken, until done is called. Both are called with
+// Registry.mu held.
+func (h *hibernator) move(id string) (done func()) {
 	ch := make(chan struct{})
-	r.moving[id] = ch
+	h.moving[id] = ch
 	return func() {
-		delete(r.moving, id)
+		delete(h.moving, id)
 		close(ch)
 	}
 }
+
+// Hibernates reports whether sandboxes are saved before they end. Then they are better not bound to
+// a connection.
+func (r *Registry) Hibernates() bool { return r != nil && r.asleep != nil }
 
 // settled waits until a sandbox is neither being saved nor woken, and returns with mu held. The
 // error is the cause of ctx's end; mu is not held then.
 func (r *Registry) settled(ctx context.Context, id string) error {
 	for {
 		r.mu.Lock()
-		ch := r.moving[id]
-		if ch == nil {
+		if !r.Hibernates() || r.asleep.moving[id] == nil {
 			return nil
 		}
+		ch := r.asleep.moving[id]
 		r.mu.Unlock()
 		select {
 		case <-ch:
@@ -77,7 +88,7 @@ func (r *Registry) settled(ctx context.Context, id string) error {
 
 // waking is a sandbox that was saved, and is about to live again.
 type waking struct {
-	*Registry
+	registry  *Registry
 	id, owner string
 	claim     *hibernation.Claim // nil once there is a record
 	moved     func()
@@ -92,13 +103,13 @@ func (r *Registry) wake(ctx context.Context, owner, id string) (w *waking, live 
 	if err := r.settled(ctx, id); err != nil {
 		return nil, false, err
 	}
-	if b := r.live[id]; b != nil || r.closed {
+	if b := r.live.byID[id]; b != nil || r.live.closed {
 		r.mu.Unlock()
 		return nil, b != nil && b.owner == owner, nil
 	}
-	w = &waking{Registry: r, id: id, owner: owner, moved: r.move(id)}
+	w = &waking{registry: r, id: id, owner: owner, moved: r.asleep.move(id)}
 	r.mu.Unlock()
-	if w.claim, err = r.cfg.Hibernation.Store.Claim(owner, id); err == nil {
+	if w.claim, err = r.asleep.Store.Claim(owner, id); err == nil {
 		return w, false, nil
 	}
 	r.mu.Lock()
@@ -113,17 +124,17 @@ func (r *Registry) wake(ctx context.Context, owner, id string) (w *waking, live 
 // record puts the sandbox among those that live. The error is a *FullError. It is called with mu
 // held.
 func (w *waking) record() (*record, error) {
-	replaces, err := w.room(w.owner)
+	replaces, err := w.registry.live.place(w.owner)
 	if err != nil {
 		return nil, err
 	}
 	now, v := time.Now(), w.claim.Saved
-	b := &record{registry: w.Registry, id: w.id, owner: w.owner, claim: w.claim, replaces: replaces,
+	b := &record{registry: w.registry, id: w.id, owner: w.owner, claim: w.claim, replaces: replaces,
 		calls: v.Calls, created: v.Created, born: now, used: now, since: now, active: v.Active, settings: Settings{
 			Name: v.Name, Metadata: v.Metadata, Variables: v.Variables, Running: v.Running, Principal: v.Principal,
 			Timeout: v.Timeout, AutoDelete: v.AutoDelete,
 		}}
-	w.live[w.id] = b
+	w.registry.live.byID[w.id] = b
 	w.claim = nil
 	return b, nil
 }
@@ -140,7 +151,7 @@ func (w *waking) done() {
 }
 
 // environment returns the environment of a sandbox that is being woken.
-func (r *Registry) environment(ctx context.Context, name string, slow func(),
+func (h *hibernator) environment(ctx context.Context, name string, slow func(),
 	p runtime.Progress) (*sandbox.Environment, error) {
 	if name == "" {
 		return nil, nil
@@ -151,7 +162,7 @@ func (r *Registry) environment(ctx context.Context, name string, slow func(),
 	if p == nil {
 		p = func(string) {}
 	}
-	return r.cfg.Hibernation.Environment(ctx, name, slow, p)
+	return h.Environment(ctx, name, slow, p)
 }
 
 // restore gives a guest the files that were saved.
@@ -172,17 +183,17 @@ func (b *record) resting(f fate) func() {
 	r, c := b.registry, b.claim
 	switch {
 	case b.saves(f):
-		about, moved := b.saved(), r.move(b.id)
+		about, moved := b.saved(), r.asleep.move(b.id)
 		return func() {
-			err := r.save(b, about)
+			err := r.asleep.save(b, about)
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			moved()
 			if err != nil {
-				r.cfg.Hibernation.Log.Error("a sandbox could not be saved", "sandbox", b.id, "err", err)
-				t := r.tombs[b.id]
+				r.asleep.Log.Error("a sandbox could not be saved", "sandbox", b.id, "err", err)
+				t := r.ended.of[b.id]
 				t.reason += ", and could not be saved"
-				r.tombs[b.id] = t
+				r.ended.of[b.id] = t
 			}
 		}
 	case c == nil:
@@ -217,14 +228,14 @@ func (b *record) saved() hibernation.Saved {
 }
 
 // save saves a sandbox that has ended.
-func (r *Registry) save(b *record, about hibernation.Saved) error {
-	ctx, cancel := context.WithTimeout(r.saving, saveTimeout)
+func (h *hibernator) save(b *record, about hibernation.Saved) error {
+	ctx, cancel := context.WithTimeout(h.saving, saveTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = b.guest.Close() }) // it may not hear
 	defer stop()
 	c, err := b.claim, error(nil)
 	if c == nil {
-		if c, err = r.cfg.Hibernation.Store.New(b.owner, b.id); err != nil {
+		if c, err = h.Store.New(b.owner, b.id); err != nil {
 			return err
 		}
 	}
@@ -294,9 +305,19 @@ func pieces(ctx context.Context, g Guest, p sandbox.Piece, w io.Writer) error {
 // maxLeft is how many of the files that were not saved are named.
 const maxLeft = 5
 
-// saved describes a sandbox that is saved.
-func (r *Registry) saved(v hibernation.Saved) Info {
-	i := Info{ID: v.ID, Asleep: true, Size: v.Size, Limits: r.cfg.Limits, Calls: v.Calls, Created: v.Created,
+// list adds to descriptions those of sandboxes that are saved, and not live.
+func (h *hibernator) list(all []Info, live map[string]*record, saved []hibernation.Saved) []Info {
+	for _, v := range saved {
+		if live[v.ID] == nil {
+			all = append(all, h.info(v))
+		}
+	}
+	return all
+}
+
+// info describes a sandbox that is saved.
+func (h *hibernator) info(v hibernation.Saved) Info {
+	i := Info{ID: v.ID, Asleep: true, Size: v.Size, Limits: h.limits, Calls: v.Calls, Created: v.Created,
 		Used: v.Used, DeletedAt: v.Expires, Settings: Settings{Name: v.Name, Metadata: v.Metadata,
 			Timeout: v.Timeout, AutoDelete: v.AutoDelete}}
 	if v.Environment != "" {

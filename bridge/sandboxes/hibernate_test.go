@@ -210,7 +210,7 @@ func TestRemoveOf(t *testing.T) {
 				ids = append(ids, h.filled(owner, "live", nil, Settings{}))
 			}
 		}
-		h.locked(func() { h.live[ids[0]].end("it was not used", saved) })
+		h.locked(func() { h.live.byID[ids[0]].end("it was not used", saved) })
 		n := h.RemoveOf(t.Context(), func(owner string) bool { return owner == "me" }, "revoked")
 		if mine, yours := h.List("me"), h.List("you"); n != 3 || len(mine) != 0 || len(yours) != 3 {
 			t.Errorf("%d were removed; left: %+v, %+v", n, mine, yours)

@@ -62,41 +62,20 @@ func (b *record) info() Info {
 	return i
 }
 
-// list describes the sandboxes of an owner, the last used first. It is called with mu held.
-func (r *Registry) list(owner string) []Info {
-	var all []Info
-	for _, b := range slices.Backward(r.of(owner)) {
-		if b.guest != nil {
-			all = append(all, b.info())
-		}
-	}
-	return all
-}
-
 // All describes the sandboxes of all owners, the last used first, then those that are saved.
 func (r *Registry) All() []Info {
 	r.mu.Lock()
 	var all []Info
-	for _, b := range r.live {
+	for _, b := range r.live.byID {
 		if b.guest != nil {
 			all = append(all, b.info())
 		}
 	}
-	live := maps.Clone(r.live)
+	live := maps.Clone(r.live.byID)
 	r.mu.Unlock()
 	slices.SortFunc(all, func(a, b Info) int { return b.Used.Compare(a.Used) })
 	if r.Hibernates() {
-		all = r.withSaved(all, live, r.cfg.Hibernation.Store.All())
-	}
-	return all
-}
-
-// withSaved adds the sandboxes that are saved, and not live.
-func (r *Registry) withSaved(all []Info, live map[string]*record, saved []hibernation.Saved) []Info {
-	for _, v := range saved {
-		if live[v.ID] == nil {
-			all = append(all, r.saved(v))
-		}
+		all = r.asleep.list(all, live, r.asleep.Store.All())
 	}
 	return all
 }
@@ -104,14 +83,14 @@ func (r *Registry) withSaved(all []Info, live map[string]*record, saved []hibern
 // Owner returns whose a sandbox is, also of one that is saved.
 func (r *Registry) Owner(id string) (owner string, ok bool) {
 	if r.settled(context.Background(), id) == nil { // saveTimeout bounds it
-		b := r.live[id]
+		b := r.live.byID[id]
 		r.mu.Unlock()
 		if b != nil {
 			return b.owner, true
 		}
 	}
 	if r.Hibernates() {
-		for _, v := range r.cfg.Hibernation.Store.All() {
+		for _, v := range r.asleep.Store.All() {
 			if v.ID == id {
 				return v.Owner, true
 			}
@@ -123,11 +102,11 @@ func (r *Registry) Owner(id string) (owner string, ok bool) {
 // List describes the sandboxes of an owner, the last used first, then those that are saved.
 func (r *Registry) List(owner string) []Info {
 	r.mu.Lock()
-	all := r.list(owner)
-	live := maps.Clone(r.live)
+	all := r.live.list(owner)
+	live := maps.Clone(r.live.byID)
 	r.mu.Unlock()
 	if r.Hibernates() {
-		all = r.withSaved(all, live, r.cfg.Hibernation.Store.List(owner))
+		all = r.asleep.list(all, live, r.asleep.Store.List(owner))
 	}
 	return all
 }
@@ -196,11 +175,11 @@ func (r *Registry) look(owner, id string, do func(*record) error) (Info, error) 
 	if !r.Hibernates() || !errors.As(err, new(*GoneError)) {
 		return i, err
 	}
-	v, none := r.cfg.Hibernation.Store.Look(owner, id)
+	v, none := r.asleep.Store.Look(owner, id)
 	if errors.Is(none, hibernation.ErrNone) {
 		return Info{}, err
 	}
-	return r.saved(v), none
+	return r.asleep.info(v), none
 }
 
 // End ends a sandbox, with the call under way in it and those that wait, and removes what was saved
@@ -212,10 +191,10 @@ func (r *Registry) End(owner, id, reason string) bool {
 		b.end(reason, removed)
 		return true
 	}
-	if !r.Hibernates() || !r.cfg.Hibernation.Store.Remove(owner, id) {
+	if !r.Hibernates() || !r.asleep.Store.Remove(owner, id) {
 		return false
 	}
-	r.bury(&record{id: id, owner: owner}, reason)
+	r.bury(id, owner, reason)
 	return true
 }
 

@@ -158,16 +158,16 @@ func (b *record) end(reason string, f fate) {
 	r := b.registry
 	rest := b.resting(f)
 	b.forget()
-	r.bury(b, reason)
+	r.bury(b.id, b.owner, reason)
 	for _, w := range b.waiting {
-		w.gone = &GoneError{ID: b.id, Reason: reason, Live: r.list(b.owner)}
+		w.gone = &GoneError{ID: b.id, Reason: reason, Live: r.live.list(b.owner)}
 		close(w.turn)
 	}
 	b.waiting = nil
 	if b.guest != nil || b.claim != nil {
 		gone := func() {}
 		if b.saves(f) {
-			gone = r.leaves(b.owner)
+			gone = r.live.leaves(b.owner)
 		}
 		r.work.Go(func() {
 			rest()
@@ -185,7 +185,7 @@ func (b *record) end(reason string, f fate) {
 func (b *record) forget() {
 	b.over = true
 	b.stopTimer()
-	delete(b.registry.live, b.id)
+	delete(b.registry.live.byID, b.id)
 }
 
 // lives takes the guest that was made for it. The error says why there is no place for it, and is
@@ -194,7 +194,7 @@ func (b *record) lives(g Guest, env *sandbox.Environment) (bool, error) {
 	r := b.registry
 	var err error
 	if !b.over && b.replaces {
-		err = r.replace(b)
+		err = r.live.replace(b)
 	}
 	if b.over || err != nil {
 		r.work.Go(func() { _ = g.Close() })

@@ -23,9 +23,6 @@ import (
 const (
 	PerOwner = 8 // sandboxes of one caller
 	maxWait  = 8 // calls that wait for one sandbox
-
-	maxTombstones = 1000 // ended sandboxes whose reason is known
-	tombstoneAge  = 24 * time.Hour
 )
 
 // A Guest is the interpreter and the files of a sandbox; *sandbox.Kept is one.
@@ -71,38 +68,32 @@ type Registry struct {
 	cfg   Config
 	began time.Time
 
-	mu       sync.Mutex
-	closed   bool
-	ids      ids
-	live     map[string]*record // by id
-	shared   map[string]string  // by session: the id of the sandbox of its calls that name none
-	tombs    map[string]tombstone
-	tombList []string       // their ids, in the order in which they ended
-	work     sync.WaitGroup // guests that are being made or ended, and those that watch them
+	// mu guards the fields up to life, with all that is in them, records, and asleep.moving. Locks of
+	// the Hibernation's Store are taken under it; those of a Guest are not.
+	mu     sync.Mutex
+	ids    ids
+	live   population
+	ended  tombstones
+	shared map[string]string // by session: the id of the sandbox of its calls that name none
+	life   context.Context   // ends when Close is about to be called
 
-	moving  map[string]chan struct{} // by id of what is being saved or woken; closed when that is done
-	leaving map[string]int           // by owner: how many have ended, and have their guests still to be saved
-	left    chan struct{}            // closed when one of them has none any more
-	saving  context.Context          // ends when nothing is saved any more
-	life    context.Context          // ends when Close is about to be called
-	stop    context.CancelFunc
+	asleep *hibernator    // nil: sandboxes end without being saved
+	work   sync.WaitGroup // guests that are being made or ended, and those that watch them
+	stop   func()         // nothing is saved any more
 }
 
 const bridgeEnded = "the bridge has ended"
 
-// tombstone is what is known of a sandbox that has ended.
-type tombstone struct {
-	owner, reason string
-	at            time.Time
-}
-
 // New returns an empty Registry.
 func New(cfg Config) *Registry {
-	r := &Registry{cfg: cfg, began: time.Now(), ids: newIDs(cfg.Hibernation != nil), live: map[string]*record{},
-		shared: map[string]string{}, tombs: map[string]tombstone{}, moving: map[string]chan struct{}{},
-		leaving: map[string]int{}, left: make(chan struct{})}
-	r.saving, r.stop = context.WithCancel(context.Background())
-	r.life = r.saving
+	saving, stop := context.WithCancel(context.Background())
+	r := &Registry{cfg: cfg, began: time.Now(), ids: newIDs(cfg.Hibernation != nil),
+		live: newPopulation(cfg.Most), ended: tombstones{of: map[string]tombstone{}}, shared: map[string]string{},
+		life: context.Background(), stop: stop}
+	if cfg.Hibernation != nil {
+		r.asleep = &hibernator{Hibernation: *cfg.Hibernation, limits: cfg.Limits, saving: saving,
+			moving: map[string]chan struct{}{}}
+	}
 	return r
 }
 
@@ -123,8 +114,8 @@ func (r *Registry) Limits() runtime.Limits { return r.cfg.Limits }
 // within SaveAtEnd.
 func (r *Registry) Close() {
 	r.mu.Lock()
-	r.closed = true
-	for _, b := range r.live {
+	r.live.closed = true
+	for _, b := range r.live.byID {
 		b.end(bridgeEnded, saved)
 	}
 	r.mu.Unlock()
@@ -160,69 +151,34 @@ func (r *Registry) Begin(owner string, s Settings) (*Call, error) {
 
 // begin does what Begin does, with mu held.
 func (r *Registry) begin(owner string, s Settings) (*Call, error) {
-	replaces, err := r.room(owner)
+	replaces, err := r.live.place(owner)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	b := &record{registry: r, id: r.ids.next() + r.cfg.Suffix, owner: owner, settings: s, created: now,
 		born: now, used: now, since: now, busy: true, replaces: replaces}
-	r.live[b.id] = b
+	r.live.byID[b.id] = b
 	return &Call{record: b}, nil
-}
-
-// of returns the sandboxes of an owner, the longest unused first. It is called with mu held.
-func (r *Registry) of(owner string) (own []*record) {
-	for _, b := range r.live {
-		if b.owner == owner {
-			own = append(own, b)
-		}
-	}
-	slices.SortFunc(own, longer)
-	return own
 }
 
 // find returns a sandbox of an owner, or a *GoneError. It is called with mu held.
 func (r *Registry) find(owner, id string) (*record, error) {
-	if b := r.live[id]; b != nil && b.owner == owner {
+	if b := r.live.byID[id]; b != nil && b.owner == owner {
 		return b, nil
 	}
-	gone := &GoneError{ID: id, Live: r.list(owner), saves: r.Hibernates(), runs: time.Since(r.began)}
-	if t, ok := r.tombs[id]; ok && t.owner == owner && time.Since(t.at) < tombstoneAge {
+	gone := &GoneError{ID: id, Live: r.live.list(owner), saves: r.Hibernates(), runs: time.Since(r.began)}
+	if t, ok := r.ended.of[id]; ok && t.owner == owner && time.Since(t.at) < tombstoneAge {
 		gone.Reason = t.reason
 	}
 	return nil, gone
 }
 
-// bury notes why a sandbox has ended. Where that would be too many notes, the oldest one goes of
-// the owner that has the most. It is called with mu held.
-func (r *Registry) bury(b *record, reason string) {
-	for len(r.tombList) > 0 && time.Since(r.tombs[r.tombList[0]].at) >= tombstoneAge {
-		r.forget(0)
+// bury notes why a sandbox has ended. It is called with mu held.
+func (r *Registry) bury(id, owner, reason string) {
+	for _, gone := range r.ended.add(id, owner, reason) { // no session is told of it any more
+		maps.DeleteFunc(r.shared, func(_, id string) bool { return id == gone && r.live.byID[id] == nil })
 	}
-	if len(r.tombList) >= maxTombstones {
-		has := map[string]int{b.owner: 1}
-		for _, t := range r.tombs {
-			has[t.owner]++
-		}
-		oldest := 0
-		for i, id := range r.tombList {
-			if has[r.tombs[id].owner] > has[r.tombs[r.tombList[oldest]].owner] {
-				oldest = i
-			}
-		}
-		r.forget(oldest)
-	}
-	r.tombs[b.id] = tombstone{b.owner, reason, time.Now()}
-	r.tombList = append(r.tombList, b.id)
-}
-
-// forget drops a tombstone, and the sessions that would be told of it.
-func (r *Registry) forget(at int) {
-	gone := r.tombList[at]
-	maps.DeleteFunc(r.shared, func(_, id string) bool { return id == gone && r.live[id] == nil })
-	delete(r.tombs, gone)
-	r.tombList = slices.Delete(r.tombList, at, at+1)
 }
 
 // Enter returns a Call in a sandbox once the calls that came before it are over. It calls queued,
@@ -273,7 +229,7 @@ func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings
 		c, err := r.enter(ctx, queued, func() (*record, *Call, error) {
 			defer w.done()
 			id := r.shared[session]
-			if b := r.live[id]; b != nil {
+			if b := r.live.byID[id]; b != nil {
 				return b, nil, nil
 			}
 			if w != nil && w.id == id {
@@ -287,7 +243,7 @@ func (r *Registry) Shared(ctx context.Context, owner, session string, s Settings
 			if err != nil {
 				return nil, nil, err
 			}
-			if t, ok := r.tombs[id]; ok && t.owner == owner {
+			if t, ok := r.ended.of[id]; ok && t.owner == owner {
 				c.Before = "sandbox " + id + " has ended: " + t.reason
 			}
 			r.shared[session] = c.ID()
@@ -345,7 +301,7 @@ func (r *Registry) enter(ctx context.Context, queued func(),
 func (r *Registry) EndAll(owner string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, b := range r.of(owner) {
+	for _, b := range r.live.of(owner) {
 		b.end("its caller is gone", saved)
 	}
 }
@@ -354,32 +310,33 @@ func (r *Registry) EndAll(owner string) {
 // It waits until what is being saved has been, or ctx has ended, and returns how many there were.
 func (r *Registry) RemoveOf(ctx context.Context, gone func(owner string) bool, reason string) (n int) {
 	r.mu.Lock()
-	for _, b := range r.live {
+	for _, b := range r.live.byID {
 		if gone(b.owner) {
 			b.end(reason, removed)
 			n++
 		}
 	}
-	moving := slices.Collect(maps.Keys(r.moving))
-	r.mu.Unlock()
-	if r.Hibernates() {
-		for _, id := range moving {
-			if r.settled(ctx, id) != nil {
-				return n
-			}
-			r.mu.Unlock()
-		}
-		n += r.cfg.Hibernation.Store.RemoveOf(gone)
+	if !r.Hibernates() {
+		r.mu.Unlock()
+		return n
 	}
-	return n
+	moving := slices.Collect(maps.Keys(r.asleep.moving))
+	r.mu.Unlock()
+	for _, id := range moving {
+		if r.settled(ctx, id) != nil {
+			return n
+		}
+		r.mu.Unlock()
+	}
+	return n + r.asleep.Store.RemoveOf(gone)
 }
 
 // EndShared ends the sandbox that the calls of a session shared.
 func (r *Registry) EndShared(session string) {
 	r.mu.Lock()
 	id := r.shared[session]
-	owner := r.tombs[id].owner // of one that is saved
-	if b := r.live[id]; b != nil {
+	owner := r.ended.of[id].owner // of one that is saved
+	if b := r.live.byID[id]; b != nil {
 		owner = b.owner
 	}
 	delete(r.shared, session)

@@ -132,8 +132,8 @@ func TestTombstones(t *testing.T) {
 			h.End("a", last, "y")
 			synctest.Wait()
 		}
-		if len(h.tombs) != maxTombstones || len(h.tombList) != maxTombstones || reason(last) != "y" {
-			t.Errorf("%d tombstones", len(h.tombs))
+		if len(h.ended.of) != maxTombstones || len(h.ended.ids) != maxTombstones || reason(last) != "y" {
+			t.Errorf("%d tombstones", len(h.ended.of))
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 // counts are what /metrics shows.
 type counts struct {
 	byClass [6]atomic.Int64 // requests that were answered, by the first digit of the status
-	begun   atomic.Int64    // sessions
 	streams atomic.Int64    // that GET has opened, now
 }
 
@@ -25,24 +24,23 @@ func (h *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	if _, ok := h.admit(w, r); !ok {
 		return
 	}
-	h.mu.Lock()
-	sessions, calls, principals := len(h.sessions), h.calls, len(h.owners)
+	sessions, begun, principals := h.sessions.count()
+	calls, stopped := h.calls.count()
 	draining := 0
-	if h.draining {
+	if stopped {
 		draining = 1
 	}
-	h.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	for _, m := range []struct {
 		name, kind, help string
 		value            int64
 	}{
-		{"sessions", "gauge", "Sessions that are open.", int64(sessions)},
-		{"sessions_begun_total", "counter", "Sessions that have begun.", h.counts.begun.Load()},
+		{"sessions", "gauge", "Sessions that are open.", sessions},
+		{"sessions_begun_total", "counter", "Sessions that have begun.", begun},
 		{"requests_in_progress", "gauge", "Requests of MCP that are worked on.", int64(calls)},
 		{"streams", "gauge", "Streams that GET has opened.", h.counts.streams.Load()},
-		{"principals", "gauge", "Principals with a session or a request.", int64(principals)},
-		{"held_bytes", "gauge", "Bytes of messages worked on, unread or kept.", int64(h.memory.count())},
+		{"principals", "gauge", "Principals with a session or a request.", principals},
+		{"held_bytes", "gauge", "Bytes of messages worked on, unread or kept.", int64(h.sessions.memory.count())},
 		{"draining", "gauge", "Whether no new calls are taken.", int64(draining)},
 	} {
 		fmt.Fprintf(w, "# HELP mcp_bridge_http_%s %s\n# TYPE mcp_bridge_http_%s %s\nmcp_bridge_http_%s %d\n",

@@ -33,7 +33,8 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, principal string,
 	version := metaVersion(&m)
 	era := modern(version) || modern(r.Header.Get(headerVersion)) || r.Header.Get(headerSession) == "" &&
 		(m.Method == string(mcp.MethodServerDiscover) || m.Method == string(mcp.MethodSubscriptionsListen))
-	if (request || m.Err != nil) && h.isDraining() {
+	_, draining := h.calls.count()
+	if (request || m.Err != nil) && draining {
 		ending(w, &m)
 		return false
 	}
@@ -45,9 +46,9 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, principal string,
 			refuseWith(w, http.StatusBadRequest, wrong.Code, m.ID, wrong.Message)
 			return false
 		}
-		s = h.share(principal)
+		s = h.sessions.share(principal)
 	case initialize && request && r.Header.Get(headerSession) == "":
-		s, began = h.open(principal), true
+		s, began = h.sessions.open(principal), true
 	case m.Err != nil && r.Header.Get(headerSession) == "":
 		e := client.Malformed(m.Err)
 		refuseWith(w, http.StatusBadRequest, e.Code, m.ID, e.Message)
@@ -182,7 +183,7 @@ type exchange struct {
 // message was delivered.
 func (x *exchange) run(w http.ResponseWriter, r *http.Request, b *body) (delivered bool) {
 	p := &response{w: w, r: r, stream: x.stream, status: alwaysOK, barred: x.h.barred(r, x.s.principal)}
-	ctx := x.h.ctx
+	ctx := x.h.sessions.ctx
 	if x.s.id == "" {
 		ctx, p.status = r.Context(), statusOf // a client without a session that goes ends its call
 	} else {
@@ -213,7 +214,7 @@ func (x *exchange) run(w http.ResponseWriter, r *http.Request, b *body) (deliver
 		x.h.cfg.Log.Debug("a response was not read", "principal", x.s.principal, "err", err)
 	}
 	if x.began && !x.s.hasVersion() {
-		x.h.drop(x.s, errRefused)
+		x.h.sessions.drop(x.s, errRefused)
 	}
 	return true
 }
@@ -232,7 +233,7 @@ func (x *exchange) introduce(w http.ResponseWriter, e event) {
 func (x *exchange) deliver(ctx context.Context, b *body) bool {
 	request := x.m.Method != "" && x.m.ID != nil
 	counted := request && x.m.Method != string(mcp.MethodSubscriptionsListen) || x.m.Err != nil // a batch
-	if counted && !x.h.begin() {
+	if counted && !x.h.calls.begin() {
 		x.s.release()
 		return false
 	}
@@ -243,7 +244,7 @@ func (x *exchange) deliver(ctx context.Context, b *body) bool {
 		x.s.settle(x.stream)
 		b.give()
 		if counted {
-			x.h.finish()
+			x.h.calls.finish()
 		}
 		x.s.release()
 	}()

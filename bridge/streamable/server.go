@@ -78,83 +78,25 @@ func (h *Handler) closeSoon() {
 	}
 }
 
-// begin counts one more call that runs, unless no more are taken.
-func (h *Handler) begin() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.draining {
-		return false
-	}
-	h.calls++
-	return true
-}
-
-// finish is begin's counterpart.
-func (h *Handler) finish() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.calls--
-	h.checkDrained()
-}
-
-// checkDrained is called with mu held.
-func (h *Handler) checkDrained() {
-	if h.draining && h.calls == 0 {
-		select {
-		case <-h.drained:
-		default:
-			close(h.drained)
-		}
-	}
-}
-
-func (h *Handler) isDraining() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.draining
-}
-
 // Drain takes no new calls, and waits for those that run until ctx ends. It returns how many are
 // left.
 func (h *Handler) Drain(ctx context.Context) (left int) {
-	h.mu.Lock()
-	h.draining = true
-	h.checkDrained()
-	if h.calls > 0 {
-		h.cfg.Log.Info("no new calls are taken, and those that run are finished", "calls", h.calls)
+	h.sessions.refuseNew()
+	if running := h.calls.stop(); running > 0 {
+		h.cfg.Log.Info("no new calls are taken, and those that run are finished", "calls", running)
 	}
-	h.mu.Unlock()
 	select {
-	case <-h.drained:
+	case <-h.calls.drained:
 	case <-ctx.Done():
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.calls
+	left, _ = h.calls.count()
+	return left
 }
 
 // Close ends all sessions and calls, and waits for them. Requests that still come are refused.
 func (h *Handler) Close() {
-	h.mu.Lock()
-	h.draining = true
-	var all []*session
-	for _, s := range h.sessions {
-		all = append(all, s)
-	}
-	for _, o := range h.owners {
-		if o.shared != nil {
-			all = append(all, o.shared)
-		}
-	}
-	for _, s := range all {
-		h.remove(s)
-	}
-	h.mu.Unlock()
-	for _, s := range all {
-		h.end(s, errEnding)
-	}
-	h.ends.Wait()
-	h.cancel(errEnding)
+	h.calls.stop()
+	h.sessions.close()
 }
 
 // keyPair is a certificate and its key, in files that are replaced when it is renewed.

@@ -188,45 +188,45 @@ func TestLostAnswer(t *testing.T) {
 
 // TestLongestIdle: room for a session is made by the principal with most of them.
 func TestLongestIdle(t *testing.T) {
-	h := &Handler{sessions: map[string]*session{}, owners: map[string]*owner{}}
+	all := newSessions(Config{})
 	began := time.Now()
 	for i, who := range []string{"alice", "bob", "bob", "bob", "carol", "carol"} {
 		id := string(rune('a' + i))
-		h.sessions[id] = &session{id: id, principal: who, since: began.Add(time.Duration(i) * time.Second)}
-		h.owner(who).sessions++
+		all.byID[id] = &session{id: id, principal: who, since: began.Add(time.Duration(i) * time.Second)}
+		all.owner(who).sessions++
 	}
-	h.sessions["b"].active = 1
-	if got := h.longestIdle(""); got.id != "c" {
+	all.byID["b"].active = 1
+	if got := all.longestIdle(""); got.id != "c" {
 		t.Errorf("room is made by %s, of %s", got.id, got.principal)
 	}
-	if got := h.longestIdle("carol"); got.id != "e" {
+	if got := all.longestIdle("carol"); got.id != "e" {
 		t.Errorf("carol makes room by %s, of %s", got.id, got.principal)
 	}
 }
 
 // TestEnter: calls that aren't answered leave room for streams, and both for the end of a session.
 func TestEnter(t *testing.T) {
-	h := &Handler{owners: map[string]*owner{}}
+	all := newSessions(Config{})
 	for range maxInFlight {
-		if h.enter("p", http.MethodPost) == nil {
+		if all.enter("p", http.MethodPost) == nil {
 			t.Fatal("a call was refused")
 		}
 	}
-	if h.enter("p", http.MethodPost) != nil {
+	if all.enter("p", http.MethodPost) != nil {
 		t.Error("one more was not")
 	}
 	for range maxStreams {
-		if h.enter("p", http.MethodGet) == nil {
+		if all.enter("p", http.MethodGet) == nil {
 			t.Fatal("a stream was refused")
 		}
 	}
-	if h.enter("p", http.MethodGet) != nil {
+	if all.enter("p", http.MethodGet) != nil {
 		t.Error("one more was not")
 	}
-	if h.enter("p", http.MethodDelete) == nil {
+	if all.enter("p", http.MethodDelete) == nil {
 		t.Error("DELETE was refused")
 	}
-	if h.enter("q", http.MethodPost) == nil {
+	if all.enter("q", http.MethodPost) == nil {
 		t.Error("another principal was refused")
 	}
 }

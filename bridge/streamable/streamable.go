@@ -10,12 +10,10 @@
 package streamable
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/client"
@@ -107,31 +105,12 @@ var (
 
 // A Handler answers HTTP requests. It is safe for concurrent use. Close must be called.
 type Handler struct {
-	cfg    Config
-	mux    *http.ServeMux
-	ctx    context.Context // of all clients
-	cancel context.CancelCauseFunc
-	counts counts
-	memory memory
-	turned refusals
-	ends   sync.WaitGroup // one for each session that isn't gone
-
-	mu       sync.Mutex
-	draining bool
-	calls    int                 // requests under way, without subscriptions
-	drained  chan struct{}       // closed when there are none any more while draining
-	sessions map[string]*session // by id
-	owners   map[string]*owner   // by principal
-}
-
-// An owner is what there is of a principal now.
-type owner struct {
-	sessions int
-	inFlight int
-	deletes  int
-	streams  int
-	shared   *session // of its clients that have no sessions; nil for none
-	budget   *budget
+	cfg      Config
+	mux      *http.ServeMux
+	sessions *sessions
+	calls    calls
+	counts   counts
+	turned   refusals
 }
 
 // New returns a Handler.
@@ -140,11 +119,9 @@ func New(cfg Config) *Handler {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Handler{
-		cfg: cfg, mux: http.NewServeMux(), drained: make(chan struct{}),
-		sessions: map[string]*session{}, owners: map[string]*owner{},
+		cfg: cfg, mux: http.NewServeMux(), sessions: newSessions(cfg), calls: calls{drained: make(chan struct{})},
 		turned: refusals{log: cfg.Log, proxied: cfg.Proxied, byStatus: map[int]*refused{}},
 	}
-	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	h.mux.HandleFunc(Path, h.serveMCP)
 	h.mux.HandleFunc("/healthz", h.serveHealth)
 	if cfg.WellKnown != nil {
@@ -192,7 +169,7 @@ func (h *Handler) serveHealth(w http.ResponseWriter, _ *http.Request) {
 		)
 		return
 	}
-	if h.isDraining() {
+	if _, draining := h.calls.count(); draining {
 		refuse(w, http.StatusServiceUnavailable, "draining: calls that run are finished, and no others are taken")
 		return
 	}
@@ -212,14 +189,14 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.(*seenWriter).principal = principal
-	o := h.enter(principal, r.Method)
+	o := h.sessions.enter(principal, r.Method)
 	if o == nil {
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusTooManyRequests,
 			"too many requests of yours are not answered yet: send this one again when one of them has ended")
 		return
 	}
-	defer h.leave(principal, r.Method)
+	defer h.sessions.leave(principal, r.Method)
 	switch {
 	case r.Method == http.MethodPost:
 		h.post(w, r, principal, o.budget)
@@ -276,55 +253,5 @@ func (h *Handler) barred(r *http.Request, principal string) func() error {
 			return errBarred
 		}
 		return nil
-	}
-}
-
-// enter counts one more request of a principal and returns the latter, or nil if it has too many.
-func (h *Handler) enter(principal, method string) *owner {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	o := h.owner(principal)
-	count, most := o.count(method)
-	if *count >= most {
-		return nil
-	}
-	*count++
-	return o
-}
-
-func (h *Handler) leave(principal, method string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	count, _ := h.owner(principal).count(method)
-	*count--
-	h.forget(principal)
-}
-
-// count returns where requests of a method are counted, and how many there may be. Streams, of
-// which each session has one, leave room for calls, and both for the end of sessions.
-func (o *owner) count(method string) (count *int, most int) {
-	switch method {
-	case http.MethodGet:
-		return &o.streams, maxStreams
-	case http.MethodDelete:
-		return &o.deletes, maxInFlight
-	}
-	return &o.inFlight, maxInFlight
-}
-
-// owner returns what there is of a principal. It is called with mu held, as is forget.
-func (h *Handler) owner(principal string) *owner {
-	o := h.owners[principal]
-	if o == nil {
-		o = &owner{budget: newBudget(&h.memory)}
-		h.owners[principal] = o
-	}
-	return o
-}
-
-func (h *Handler) forget(principal string) {
-	o := h.owners[principal]
-	if o != nil && o.sessions+o.inFlight+o.deletes+o.streams == 0 && o.shared == nil {
-		delete(h.owners, principal)
 	}
 }

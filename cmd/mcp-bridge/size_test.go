@@ -27,11 +27,8 @@ const (
 var larger = map[string]int{
 	"files of cmd/mcp-bridge": 39, // the commands hang on app, the parts on each other
 
-	"methods of bench.suite":               42, // a measurement each
-	"methods of bridge.Bridge":             57, // a tool, a resource, a prompt each
-	"methods of bridge/sandboxes.Registry": 41,
-	"methods of bridge/streamable.Handler": 35,
-	"methods of cmd/mcp-bridge.app":        81, // a command each
+	"methods of bench.suite":        42, // a measurement each
+	"methods of cmd/mcp-bridge.app": 81, // a command each
 }
 
 // sizes counts what TestSize measures, by names such as "files of sandbox".
