@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
 )
@@ -67,7 +68,7 @@ func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string
 	if err != nil {
 		return err
 	}
-	kept := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil))))
+	kept := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.io.Err, nil))))
 	found := kept.Update(findServers(cfg))
 	wish := wishOf(kept, found)
 	wish.Servers = servers
@@ -85,10 +86,10 @@ func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string
 	}
 	unread := slices.ContainsFunc(plan.Stays, func(s install.Stay) bool { return s.Name == "" })
 	if o.show || len(plan.All) == 0 {
-		fmt.Fprint(a.stdout, shown)
-		return failure(unread || len(plan.All) == 0 && len(plan.Stays) > 0 && len(servers) > 0)
+		fmt.Fprint(a.io.Out, shown)
+		return exit.If(unread || len(plan.All) == 0 && len(plan.Stays) > 0 && len(servers) > 0)
 	}
-	if err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
+	if err := a.io.Confirm(ctx, shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
 		return err
 	}
 	failed, err := a.moveAll(ctx, cfg, in, j, kept, plan.All)
@@ -96,7 +97,7 @@ func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string
 		return err
 	}
 	a.printStatsLine(ctx, cfg)
-	return failure(failed || unread)
+	return exit.If(failed || unread)
 }
 
 // checkNames returns an error about a name that is no server's, and says which servers no host has.
@@ -118,10 +119,10 @@ func (a *app) checkNames(servers []string, plan install.Moves, found discovery.C
 			return strings.EqualFold(s.Name, name)
 		})
 		if at < 0 {
-			return usageError{fmt.Errorf("there is no host and no server %s%s", text.Quoted(name),
-				text.DidYouMean(name, slices.Concat(hostIDs(), names, serverNames(found))))}
+			return exit.Usage(fmt.Errorf("there is no host and no server %s%s", text.Quoted(name),
+				text.DidYouMean(name, slices.Concat(hostIDs(), names, serverNames(found)))))
 		}
-		a.say(text.Escape(name) + ": no host has it enabled; it is in " + found.Servers[at].Source.String())
+		a.io.Say(text.Escape(name) + ": no host has it enabled; it is in " + found.Servers[at].Source.String())
 	}
 	return nil
 }
@@ -242,15 +243,15 @@ func (a *app) moveAll(ctx context.Context, cfg config, in *install.Installer, j 
 	moved, failed := a.writeHosts(ctx, j, others)
 	a.withdraw(ctx, cfg, j, without(moves, moved), moved)
 	if len(moved) > 0 {
-		fmt.Fprintf(a.stdout, "moved to %s: %s\n", text.Escape(own.Path), namesOf(moved))
+		fmt.Fprintf(a.io.Out, "moved to %s: %s\n", text.Escape(own.Path), namesOf(moved))
 		var unseen []string
 		for _, m := range moved {
 			if _, known := openTools().Load(m.From[0].Server.Identity()); !known {
 				unseen = append(unseen, m.Name)
 			}
 		}
-		fmt.Fprint(a.stdout, neverSeen(unseen))
-		fmt.Fprintln(a.stdout, "To take it back, type: mcp-bridge adopt --undo")
+		fmt.Fprint(a.io.Out, neverSeen(unseen))
+		fmt.Fprintln(a.io.Out, "To take it back, type: mcp-bridge adopt --undo")
 	}
 	return failed || len(moved) < len(all), a.approveMoved(cfg, kept, moved)
 }
@@ -259,7 +260,7 @@ func (a *app) moveAll(ctx context.Context, cfg config, in *install.Installer, j 
 func (a *app) fit(moves []*install.Move, do func(*install.Move) error) (left []*install.Move) {
 	for _, m := range moves {
 		if err := do(m); err != nil {
-			a.complain(fmt.Errorf("%s stays where it is: %w", text.Escape(m.Name), err))
+			a.io.Complain(fmt.Errorf("%s stays where it is: %w", text.Escape(m.Name), err))
 		} else {
 			left = append(left, m)
 		}
@@ -273,10 +274,10 @@ func (a *app) writeHosts(ctx context.Context, j *install.Journal,
 	for _, f := range files {
 		if err := j.Write(ctx, f); err != nil {
 			failed = true
-			a.complain(fmt.Errorf("not moved from %s: %s: %w", text.Escape(f.Path), namesOf(f.Moves()), err))
+			a.io.Complain(fmt.Errorf("not moved from %s: %s: %w", text.Escape(f.Path), namesOf(f.Moves()), err))
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%s: written\n", text.Escape(f.Path))
+		fmt.Fprintf(a.io.Out, "%s: written\n", text.Escape(f.Path))
 		for _, m := range f.Moves() {
 			if !slices.Contains(moved, m) {
 				moved = append(moved, m)
@@ -312,7 +313,7 @@ func (a *app) withdraw(ctx context.Context, cfg config, j *install.Journal, drop
 	}
 	back, err := j.PlanUndo([]string{}, names)
 	if err != nil {
-		a.complain(err)
+		a.io.Complain(err)
 	} else {
 		_ = a.takeBack(ctx, j, back) // it says what fails
 	}
@@ -334,10 +335,10 @@ func (a *app) forget(ctx context.Context, cfg config, dropped, moves []*install.
 			if len(asking(findServers(cfg), name)) > 0 {
 				continue
 			}
-			var gone usageError
+			var gone exit.UsageError
 			err := a.secretRemove(context.WithoutCancel(ctx), name)
 			if err != nil && !errors.As(err, &gone) {
-				a.complain(err)
+				a.io.Complain(err)
 			}
 		}
 	}

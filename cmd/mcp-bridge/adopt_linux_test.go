@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
@@ -79,10 +80,10 @@ func (ad *adoption) read(name string) string {
 
 // app returns a program at whose question do is done before it is answered.
 func (ad *adoption) app(typed string, do func()) *app {
-	return &app{stdin: strings.NewReader(typed), stdout: terminal.New(&ad.stdout),
-		stderr: terminal.New(&ad.stderr), openTerminal: func() (io.ReadWriteCloser, error) {
+	return &app{io: &terminal.Streams{In: strings.NewReader(typed), Out: terminal.New(&ad.stdout),
+		Err: terminal.New(&ad.stderr), Open: func() (io.ReadWriteCloser, error) {
 			return &typing{Reader: &meanwhile{do, strings.NewReader("y\n")}}, nil
-		}}
+		}}}
 }
 
 func (ad *adoption) secrets() (names []string) {
@@ -214,7 +215,7 @@ func TestAdoptByName(t *testing.T) {
 		{[]string{"cursor"}, 0, "shop"},
 		{[]string{"--server", "cursor"}, 0, "cursor"},
 		{[]string{"codex", "--server=cursor"}, 0, "cursor"},
-		{[]string{"--server", "codex"}, exitUsage, ""},
+		{[]string{"--server", "codex"}, exit.Misused, ""},
 	} {
 		var out, errs bytes.Buffer
 		code := run(append([]string{"adopt", "--print"}, tt.args...), strings.NewReader(""), &out, &errs)

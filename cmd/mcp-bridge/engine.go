@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/docker"
@@ -35,7 +36,7 @@ type engines struct {
 func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, error) {
 	profile, err := cfg.filter()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, exit.Usage(err)
 	}
 	e := engines{cfg: cfg, hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: cfg.OCIRuntime}, guard: g,
 		log: log}
@@ -178,27 +179,27 @@ func showImages(ctx context.Context, a *app, p *parts) error {
 		switch {
 		case has && !used:
 			used = true
-			fmt.Fprintln(a.stdout, imageLine(i)+"  in use")
+			fmt.Fprintln(a.io.Out, imageLine(i)+"  in use")
 		case has:
-			fmt.Fprintln(a.stdout, imageLine(i)+"  present")
+			fmt.Fprintln(a.io.Out, imageLine(i)+"  present")
 		default:
-			fmt.Fprintln(a.stdout, ref+"  missing")
+			fmt.Fprintln(a.io.Out, ref+"  missing")
 		}
 	}
 	built, err := p.environments().List(ctx)
 	for _, env := range built {
-		fmt.Fprintln(a.stdout, environmentLine(env, time.Now())+"  environment")
+		fmt.Fprintln(a.io.Out, environmentLine(env, time.Now())+"  environment")
 	}
 	return err
 }
 
 func pullImage(ctx context.Context, a *app, p *parts) error {
 	ref := p.cfg.images()[0]
-	i, err := p.driver.PullImage(ctx, ref, a.say)
+	i, err := p.driver.PullImage(ctx, ref, a.io.Say)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, imageLine(i))
+	fmt.Fprintln(a.io.Out, imageLine(i))
 	return nil
 }
 
@@ -208,7 +209,7 @@ func ensureImage(ctx context.Context, a *app, p *parts) error {
 		return err
 	}
 	if ref != "" {
-		fmt.Fprintln(a.stdout, ref)
+		fmt.Fprintln(a.io.Out, ref)
 		return nil
 	}
 	err = pullImage(ctx, a, p)
@@ -216,17 +217,17 @@ func ensureImage(ctx context.Context, a *app, p *parts) error {
 	if err == nil || !errors.As(err, &missing) || p.cfg.Image != "" {
 		return err
 	}
-	a.say(err.Error())
-	a.say("making one from packages of Debian or Ubuntu instead")
+	a.io.Say(err.Error())
+	a.io.Say("making one from packages of Debian or Ubuntu instead")
 	return newImage(ctx, a, p)
 }
 
 // newImage makes an image and prints its name.
 func newImage(ctx context.Context, a *app, p *parts) error {
-	if err := p.buildImage(ctx, a.say); err != nil {
+	if err := p.buildImage(ctx, a.io.Say); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, image.LocalRef)
+	fmt.Fprintln(a.io.Out, image.LocalRef)
 	return nil
 }
 

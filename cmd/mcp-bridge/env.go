@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -88,7 +89,7 @@ func envCmd(a *app) *cobra.Command {
 	export.Flags().StringVar(&file, "oci", "", "the file, an OCI image archive")
 	export.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
-			return usageError{fmt.Errorf("%s lacks --oci FILE, the file to write", cmd.CommandPath())}
+			return exit.Usage(fmt.Errorf("%s lacks --oci FILE, the file to write", cmd.CommandPath()))
 		}
 		return nil
 	}
@@ -122,16 +123,16 @@ func (a *app) envBuild(ctx context.Context, p *parts, name string) error {
 	if err := a.envBase(ctx, p, name); err != nil {
 		return err
 	}
-	bar := a.stderr.Bar()
+	bar := a.io.Err.Bar()
 	env, err := p.environments().Build(ctx, name, func(s environments.Step) { bar.Show(s.Percent, s.Text) })
 	bar.End()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, environmentLine(env, time.Now()))
+	fmt.Fprintln(a.io.Out, environmentLine(env, time.Now()))
 	for _, d := range env.Distributions {
 		if len(d.LeftOut) > 0 {
-			a.say(fmt.Sprintf("left out of %s, since Python would run it at every start: %s", d.Name,
+			a.io.Say(fmt.Sprintf("left out of %s, since Python would run it at every start: %s", d.Name,
 				strings.Join(d.LeftOut, ", ")))
 		}
 	}
@@ -146,11 +147,11 @@ func (a *app) envBase(ctx context.Context, p *parts, name string) error {
 		}
 		_, has, err := p.driver.FindImage(ctx, d.Image)
 		if err == nil && !has {
-			_, err = p.driver.PullImage(ctx, d.Image, a.say)
+			_, err = p.driver.PullImage(ctx, d.Image, a.io.Say)
 		}
 		return err
 	}
-	_, _, err := p.sandbox.Look(ctx, a.say)
+	_, _, err := p.sandbox.Look(ctx, a.io.Say)
 	return err
 }
 
@@ -161,21 +162,21 @@ func (a *app) envLock(ctx context.Context, p *parts, name string) error {
 	if err := p.environments().Lock(ctx, name); err != nil {
 		return err
 	}
-	a.say("locked; next: mcp-bridge env build " + name)
+	a.io.Say("locked; next: mcp-bridge env build " + name)
 	return nil
 }
 
 func (a *app) envAdd(ctx context.Context, p *parts, name string, packages []string) error {
 	switch {
 	case name == environments.Data:
-		return usageError{errors.New("what data has comes with the program; make an environment of another name")}
+		return exit.Usage(errors.New("what data has comes with the program; make an environment of another name"))
 	case !environments.ValidName(name):
-		return usageError{environments.ErrName}
+		return exit.Usage(environments.ErrName)
 	}
 	if err := a.envBase(ctx, p, name); err != nil {
 		return err
 	}
-	a.say("choosing versions")
+	a.io.Say("choosing versions")
 	if err := p.environments().Add(ctx, name, packages); err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (a *app) envRemove(ctx context.Context, p *parts, name string, files bool) 
 	e := p.environments()
 	err := e.Remove(ctx, name)
 	if err == nil {
-		fmt.Fprintln(a.stdout, "removed the image of "+name)
+		fmt.Fprintln(a.io.Out, "removed the image of "+name)
 	}
 	var missing *environments.NotBuiltError
 	if !files || err != nil && !errors.As(err, &missing) {
@@ -195,7 +196,7 @@ func (a *app) envRemove(ctx context.Context, p *parts, name string, files bool) 
 	if err := e.Delete(name); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%s has no settings, list of packages or lock any more\n", name)
+	fmt.Fprintf(a.io.Out, "%s has no settings, list of packages or lock any more\n", name)
 	return nil
 }
 
@@ -203,7 +204,7 @@ func (a *app) envRemove(ctx context.Context, p *parts, name string, files bool) 
 // then renames it.
 func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
-		return usageError{fmt.Errorf("%s exists already; remove it, or name another file", file)}
+		return exit.Usage(fmt.Errorf("%s exists already; remove it, or name another file", file))
 	}
 	e := p.environments()
 	env, err := e.ByName(ctx, name)
@@ -227,9 +228,9 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 			_ = os.Remove(f.Name())
 			return
 		}
-		fmt.Fprintln(a.stdout, "wrote "+file)
+		fmt.Fprintln(a.io.Out, "wrote "+file)
 		if labels != "" {
-			fmt.Fprintf(a.stdout, "wrote %s, which a cluster needs beside %s.toml: docs/kubernetes.md\n", labels, name)
+			fmt.Fprintf(a.io.Out, "wrote %s, which a cluster needs beside %s.toml: docs/kubernetes.md\n", labels, name)
 		}
 	}()
 	// By its name: what is loaded without one is no environment.
@@ -241,7 +242,7 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 	}
 	layout, err := isLayout(f)
 	if err == nil && !layout {
-		a.say("this engine writes docker's own archive, not an OCI layout: docker load and podman load read it")
+		a.io.Say("this engine writes docker's own archive, not an OCI layout: docker load and podman load read it")
 	}
 	return err
 }
@@ -321,7 +322,7 @@ func (a *app) envList(ctx context.Context, p *parts, asJSON bool) error {
 	}
 	rows := envRows(built, e.Definitions())
 	if asJSON {
-		return printJSON(a.stdout, rows)
+		return terminal.JSON(a.io.Out, rows)
 	}
 	table := [][]string{{"NAME", "STATE", "SIZE", "AGE", "PACKAGES", "LAYER"}}
 	for _, r := range rows {
@@ -332,7 +333,7 @@ func (a *app) envList(ctx context.Context, p *parts, asJSON bool) error {
 		}
 		table = append(table, row)
 	}
-	s := a.stdout.Screen()
+	s := a.io.Out.Screen()
 	s.Table(terminal.Table{Rows: table, Spare: 5, Word: 1})
 	for _, r := range rows {
 		if r.Slow != "" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
@@ -45,7 +46,7 @@ func TestEnvList(t *testing.T) {
 	p := assembled(t, e)
 	e.listed = []runtime.ListedImage{builtData(e.image.ID, time.Now().Add(-72*time.Hour))}
 	var b bytes.Buffer
-	a := &app{stdout: terminal.New(&b), stderr: terminal.New(&b)}
+	a := &app{io: &terminal.Streams{Out: terminal.New(&b), Err: terminal.New(&b)}}
 	must(t, a.envList(t.Context(), p, false))
 	for _, want := range []string{"data", "outdated", "275.4MB", "3 days old", "0123456789ab", "polars",
 		"not built",
@@ -79,7 +80,7 @@ func TestEnvRemoveAndExport(t *testing.T) {
 	p := assembled(t, e)
 	e.listed = []runtime.ListedImage{builtData(e.image.ID, time.Now())}
 	var b bytes.Buffer
-	a := &app{stdout: terminal.New(&b), stderr: terminal.New(&b)}
+	a := &app{io: &terminal.Streams{Out: terminal.New(&b), Err: terminal.New(&b)}}
 	var err error
 	p.guard, err = newGuard(p.log)
 	must(t, err)
@@ -87,7 +88,7 @@ func TestEnvRemoveAndExport(t *testing.T) {
 	must(t, a.envExport(t.Context(), p, "data", file))
 	saved, err := os.ReadFile(file)
 	must(t, err)
-	var usage usageError
+	var usage exit.UsageError
 	if err := a.envExport(t.Context(), p, "data", file); !errors.As(err, &usage) {
 		t.Errorf("a second export to the same file: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 // hibernation returns how sandboxes are saved before they end; nil if they aren't.
@@ -22,7 +23,7 @@ func (p *parts) hibernation() (*sandboxes.Hibernation, error) {
 	store, err := hibernation.Open(hibernation.Config{Dir: filepath.Clean(p.cfg.Hibernate),
 		Key: func(mayMake bool) ([]byte, error) { return hibernationKey(p.log, mayMake) }, Log: p.log})
 	if err != nil {
-		return nil, usageError{fmt.Errorf("MCP_BRIDGE_HIBERNATE: %w", err)}
+		return nil, exit.Usage(fmt.Errorf("MCP_BRIDGE_HIBERNATE: %w", err))
 	}
 	return &sandboxes.Hibernation{Store: store, Log: p.log, Environment: p.chooser.Named}, nil
 }

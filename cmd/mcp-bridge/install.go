@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
 )
@@ -44,7 +45,7 @@ func installCmd(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.scope != "user" && o.scope != "project" {
-				return usageError{fmt.Errorf("--scope=%q: it is user or project", o.scope)}
+				return exit.Usage(fmt.Errorf("--scope=%q: it is user or project", o.scope))
 			}
 			if o.undo {
 				chosen, err := choose(install.Known(), args)
@@ -128,7 +129,7 @@ func (a *app) install(ctx context.Context, names []string, o installOptions) err
 	plans, failed := a.plan(installer, chosen)
 	if o.show {
 		a.printPlans(policy, plans)
-		return failure(failed)
+		return exit.If(failed)
 	}
 	for i := range plans {
 		if cmd := plans[i].Command; !o.hosts || cmd == nil || !onPath(cmd[0]) {
@@ -140,20 +141,13 @@ func (a *app) install(ctx context.Context, names []string, o installOptions) err
 		return err
 	}
 	a.printStatsLine(ctx, cfg)
-	return failure(failed)
+	return exit.If(failed)
 }
 
 // printStatsLine ends what changes hosts with what that is for.
 func (a *app) printStatsLine(ctx context.Context, cfg config) {
 	found := scan(cfg, slog.New(slog.DiscardHandler))
-	fmt.Fprintln(a.stdout, "mcp-bridge stats: "+statsLine(ctx, cfg, found))
-}
-
-func failure(failed bool) error {
-	if failed {
-		return exitError{exitFailure}
-	}
-	return nil
+	fmt.Fprintln(a.io.Out, "mcp-bridge stats: "+statsLine(ctx, cfg, found))
 }
 
 func onPath(command string) bool {
@@ -173,7 +167,7 @@ func choose(all []install.Host, names []string) (chosen []install.Host, err erro
 			if like := text.Nearest(name, ids); like != nil {
 				near = "did you mean " + strings.Join(like, " or ") + "?"
 			}
-			return nil, usageError{fmt.Errorf("there is no host %q; %s", name, near)}
+			return nil, exit.Usage(fmt.Errorf("there is no host %q; %s", name, near))
 		}
 		chosen = append(chosen, all[i])
 	}
@@ -183,8 +177,8 @@ func choose(all []install.Host, names []string) (chosen []install.Host, err erro
 		}
 	}
 	if chosen == nil {
-		return nil, usageError{errors.New("no host was found here; name one, such as claude-code " +
-			"(mcp-bridge install --help lists them)")}
+		return nil, exit.Usage(errors.New("no host was found here; name one, such as claude-code " +
+			"(mcp-bridge install --help lists them)"))
 	}
 	return chosen, nil
 }
@@ -196,12 +190,12 @@ func (a *app) plan(installer *install.Installer, chosen []install.Host) (plans [
 		switch {
 		case err != nil:
 			failed = true
-			a.complain(err)
+			a.io.Complain(err)
 		case len(p.Files) == 0:
-			fmt.Fprintf(a.stdout, "%s: has the bridge already, as %s\n", p.Host, p.Already)
+			fmt.Fprintf(a.io.Out, "%s: has the bridge already, as %s\n", p.Host, p.Already)
 			if p.Lacks != nil {
 				fmt.Fprintf(
-					a.stdout,
+					a.io.Out,
 					"%s: its entry sets no %s; to have a policy and a record of calls there, add to its "+
 						"variables: %s\n",
 					p.Host,
@@ -224,25 +218,16 @@ func namesOfVars(vars []string) (names []string) {
 	return names
 }
 
-// complain says what went wrong with one host; the others go on.
-func (a *app) complain(err error) {
-	a.say("mcp-bridge: " + text.Escape(err.Error()))
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		a.say("next: " + text.Escape(hinted.Hint()))
-	}
-}
-
 func (a *app) printPlans(policy *install.File, plans []install.Plan) {
 	if policy != nil && len(plans) > 0 {
-		fmt.Fprintln(a.stdout, "# "+policyTitle+"\n"+policy.Diff())
+		fmt.Fprintln(a.io.Out, "# "+policyTitle+"\n"+policy.Diff())
 	}
 	for _, p := range plans {
-		fmt.Fprint(a.stdout, shownPlan(p))
+		fmt.Fprint(a.io.Out, shownPlan(p))
 		if p.Command != nil {
-			fmt.Fprintln(a.stdout, "its own command for the entry alone:\n    "+shellLine(p.Command))
+			fmt.Fprintln(a.io.Out, "its own command for the entry alone:\n    "+shellLine(p.Command))
 		}
-		fmt.Fprintln(a.stdout, "then: "+p.Next+"\n")
+		fmt.Fprintln(a.io.Out, "then: "+p.Next+"\n")
 	}
 }
 
@@ -299,8 +284,8 @@ func (a *app) writePlans(ctx context.Context, j *install.Journal, policy *instal
 				shown += "The entry is written by: " + shellLine(p.Command) + "\n"
 			}
 		}
-		err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", yes)
-		if no := (exitError{}); errors.As(err, &no) && each {
+		err := a.io.Confirm(ctx, shown+"\n", "Write this? [y/N] ", yes)
+		if no := (exit.Error{}); errors.As(err, &no) && each {
 			continue
 		} else if err != nil {
 			return err
@@ -314,16 +299,16 @@ func (a *app) writePlans(ctx context.Context, j *install.Journal, policy *instal
 		for _, p := range group {
 			if err := a.writePlan(ctx, j, p); err != nil {
 				failed = true
-				a.complain(fmt.Errorf("%s: %w", p.Host, err))
+				a.io.Complain(fmt.Errorf("%s: %w", p.Host, err))
 				continue
 			}
 			written = true
 		}
 	}
 	if written {
-		fmt.Fprintln(a.stdout, "To take it back, type: mcp-bridge install --undo")
+		fmt.Fprintln(a.io.Out, "To take it back, type: mcp-bridge install --undo")
 	}
-	return failure(failed)
+	return exit.If(failed)
 }
 
 // writePolicy writes the first policy, to which the user has said yes.
@@ -338,7 +323,7 @@ func (a *app) writePolicy(ctx context.Context, j *install.Journal, policy *insta
 	if err := kept.Trust(policy.Path, policy.New); err != nil {
 		return fmt.Errorf("keeping the approval of the policy: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "policy: written to %s\n", text.Escape(policy.Path))
+	fmt.Fprintf(a.io.Out, "policy: written to %s\n", text.Escape(policy.Path))
 	return nil
 }
 
@@ -357,7 +342,7 @@ func (a *app) writePlan(ctx context.Context, j *install.Journal, p install.Plan)
 			return err
 		}
 	}
-	fmt.Fprintf(a.stdout, "%s: installed in %s; %s\n", p.Host, text.Escape(p.Files[0].Path), p.Next)
+	fmt.Fprintf(a.io.Out, "%s: installed in %s; %s\n", p.Host, text.Escape(p.Files[0].Path), p.Next)
 	return nil
 }
 

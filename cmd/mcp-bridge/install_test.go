@@ -44,8 +44,8 @@ func TestInstallAsks(t *testing.T) {
 			}
 			screen := &typing{Reader: strings.NewReader(tt.typed)}
 			var stdout, stderr bytes.Buffer
-			a := &app{stdin: strings.NewReader("y\n"), stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
-				openTerminal: func() (io.ReadWriteCloser, error) { return screen, nil }}
+			a := &app{io: &terminal.Streams{In: strings.NewReader("y\n"), Out: terminal.New(&stdout),
+				Err: terminal.New(&stderr), Open: func() (io.ReadWriteCloser, error) { return screen, nil }}}
 			_ = a.install(t.Context(), nil, installOptions{all: tt.all, scope: "user"})
 			for p, want := range map[string]bool{cursor: tt.cursor, codex: tt.codex,
 				filepath.Join(home, ".config/mcp-bridge/policy.toml"): tt.cursor || tt.codex} {

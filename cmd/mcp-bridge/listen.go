@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 // listener is what serve listens to over HTTP.
@@ -203,25 +204,25 @@ func (l *listener) names() []string {
 // listen serves over HTTP until ctx ends.
 func (p *parts) listen(ctx context.Context, l *listener) error {
 	if p.cfg.UpstreamRoots != "none" {
-		return usageError{errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share " +
-			"servers, and one would have the directories of one client for all of them; leave it out")}
+		return exit.Usage(errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share " +
+			"servers, and one would have the directories of one client for all of them; leave it out"))
 	}
 	who, err := p.cfg.authenticator(p.log)
 	if err != nil {
 		return err
 	}
 	if err := l.resolve(ctx); err != nil {
-		return usageError{err}
+		return exit.Usage(err)
 	}
 	if err := l.checkExposed(who.Asks()); err != nil {
-		return usageError{err}
+		return exit.Usage(err)
 	}
 	scheme := "http"
 	if l.cert != "" {
 		scheme = "https"
 		if _, err := tls.LoadX509KeyPair(l.cert, l.key); err != nil {
-			return usageError{fmt.Errorf("--tls-cert and --tls-key can't be used: %w; give the PEM files of a "+
-				"certificate and of its key, which this user may read", err)}
+			return exit.Usage(fmt.Errorf("--tls-cert and --tls-key can't be used: %w; give the PEM files of a "+
+				"certificate and of its key, which this user may read", err))
 		}
 	}
 	socket := l.socket

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -79,15 +80,15 @@ func loginCmd(a *app) *cobra.Command {
 		ValidArgsFunction: completeRemote,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.scopes, err = oauth.Scopes(o.scopes...); err != nil {
-				return usageError{fmt.Errorf("--scope: %w", err)}
+				return exit.Usage(fmt.Errorf("--scope: %w", err))
 			}
 			switch {
 			case o.status:
 				return a.loginStatus(args, o.json)
 			case o.json:
-				return usageError{errors.New("--json goes with --status")}
+				return exit.Usage(errors.New("--json goes with --status"))
 			case len(args) == 0:
-				return usageError{errors.New("name a server, or give --status for the logins there are")}
+				return exit.Usage(errors.New("name a server, or give --status for the logins there are"))
 			}
 			srv, err := a.remoteServer(args[0])
 			if err != nil {
@@ -123,7 +124,7 @@ func logoutCmd(a *app) *cobra.Command {
 			if err := source.Logout(cmd.Context(), srv); err != nil {
 				return fmt.Errorf("server %q: %w", srv.Name, err)
 			}
-			fmt.Fprintf(a.stdout, "logged out of %s\n", srv.Name)
+			fmt.Fprintf(a.io.Out, "logged out of %s\n", srv.Name)
 			return nil
 		},
 	}
@@ -144,16 +145,16 @@ func (a *app) remoteServer(name string) (discovery.Server, error) {
 	if err != nil {
 		return discovery.Server{}, err
 	}
-	c, err := only(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), []string{name})
+	c, err := only(scan(cfg, cfg.logger(a.io.Err, slog.LevelWarn)), []string{name})
 	switch {
 	case err != nil:
 		return discovery.Server{}, err
 	case len(c.Servers) == 0:
 		p := c.Problems[0]
-		return discovery.Server{}, usageError{fmt.Errorf("server %q is not used: %s", name, p.Reason)}
+		return discovery.Server{}, exit.Usage(fmt.Errorf("server %q is not used: %s", name, p.Reason))
 	case !isRemote(c.Servers[0]):
-		return discovery.Server{}, usageError{fmt.Errorf(
-			"server %q is a program on this machine; there is nothing to log in to", c.Servers[0].Name)}
+		return discovery.Server{}, exit.Usage(fmt.Errorf(
+			"server %q is a program on this machine; there is nothing to log in to", c.Servers[0].Name))
 	}
 	return c.Servers[0], nil
 }
@@ -167,20 +168,20 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	late := fmt.Errorf("you did not agree within %v", agreeTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, agreeTimeout, late)
 	defer cancel()
-	l := oauth.Login{Server: srv, Scopes: o.scopes, Paste: a.stdin, Confirm: a.confirmParties}
+	l := oauth.Login{Server: srv, Scopes: o.scopes, Paste: a.io.In, Confirm: a.confirmParties}
 	if !o.noBrowser {
 		l.Open = oauth.Browser()
 	}
 	l.Show = func(page string, p oauth.Parties) {
-		fmt.Fprintf(a.stderr, "%s\nTo log in to %s, agree here:\n\n  %s\n\n", p, srv.Name, page)
+		fmt.Fprintf(a.io.Err, "%s\nTo log in to %s, agree here:\n\n  %s\n\n", p, srv.Name, page)
 		if l.Open == nil {
-			a.say("If that browser is on another machine it will end at an address that it can't open: paste that " +
-				"address here.")
+			a.io.Say("If that browser is on another machine it will end at an address that it can't open: paste " +
+				"that address here.")
 		}
 	}
 	in, err := source.Login(ctx, l)
 	if errors.Is(err, oauth.ErrOff) {
-		return usageError{fmt.Errorf("server %q: its entry in %s says not to log in", srv.Name, srv.Source)}
+		return exit.Usage(fmt.Errorf("server %q: its entry in %s says not to log in", srv.Name, srv.Source))
 	}
 	if err != nil {
 		return err
@@ -188,7 +189,7 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	if in == secrets.InFile {
 		in = "file of logins, which only you can read"
 	}
-	fmt.Fprintf(a.stdout, "logged in to %s (kept in the %s)\n", srv.Name, in)
+	fmt.Fprintf(a.io.Out, "logged in to %s (kept in the %s)\n", srv.Name, in)
 	return nil
 }
 
@@ -197,7 +198,7 @@ var errUnanswered = errors.New("there was no answer; run it at a terminal")
 // confirmParties asks on the terminal what a login has to ask. What is typed ahead stays with
 // stdin.
 func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
-	yes, answered, err := a.ask(ctx, p.Question()+"\nGo on? [y/N] ")
+	yes, answered, err := a.io.Ask(ctx, p.Question()+"\nGo on? [y/N] ")
 	if err == nil && !answered {
 		err = errUnanswered
 	}
@@ -234,24 +235,24 @@ func (a *app) loginStatus(only []string, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		servers = loginServers(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)))
+		servers = loginServers(scan(cfg, cfg.logger(a.io.Err, slog.LevelWarn)))
 	}
 	all := []loginJSON{}
 	for _, srv := range servers {
 		all = append(all, statusOf(store, srv))
 	}
 	if asJSON {
-		return printJSON(a.stdout, all)
+		return terminal.JSON(a.io.Out, all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(a.stdout, "there are no remote servers; mcp-bridge servers says what was found")
+		fmt.Fprintln(a.io.Out, "there are no remote servers; mcp-bridge servers says what was found")
 		return nil
 	}
 	rows := [][]string{{"SERVER", "LOGIN", "KEPT IN", "SCOPE"}}
 	for _, l := range all {
 		rows = append(rows, []string{l.Server, l.text(), cmp.Or(l.In, "-"), cmp.Or(l.Scope, "-")})
 	}
-	a.stdout.Screen().Table(terminal.Table{Rows: rows})
+	a.io.Out.Screen().Table(terminal.Table{Rows: rows})
 	return nil
 }
 

@@ -20,7 +20,7 @@ func TestCodeCantWriteIntoAQuestion(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var screen bytes.Buffer
 				in, typed := io.Pipe()
-				a := &app{stdin: in, stderr: terminal.New(&screen)}
+				a := &app{io: &terminal.Streams{In: in, Err: terminal.New(&screen)}}
 				o := newCodeOutput(&screen, &screen)
 				ctx, cancel := context.WithCancel(t.Context())
 				o.take(sandbox.Chunk{Text: "before"})

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -41,7 +42,7 @@ func (a *app) lasting() (*approvals.Approvals, error) {
 	if stateDir() == "" {
 		return nil, errNoPlace
 	}
-	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil)))), nil
+	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.io.Err, nil)))), nil
 }
 
 // warnOfPolicy logs what a person should know of the policy before it is needed.
@@ -134,27 +135,27 @@ func (a *app) policyCheck(_ context.Context, p *parts) error {
 	switch {
 	case errors.As(p.broken, &bad) && len(bad.More) > 0:
 		for _, e := range slices.Concat([]*policy.FileError{bad}, bad.More) {
-			fmt.Fprintln(a.stderr, "mcp-bridge: "+e.Mistake())
+			fmt.Fprintln(a.io.Err, "mcp-bridge: "+e.Mistake())
 		}
-		fmt.Fprintf(a.stderr, "the policy can't be used: it has %d mistakes, and no code will be run\n",
+		fmt.Fprintf(a.io.Err, "the policy can't be used: it has %d mistakes, and no code will be run\n",
 			len(bad.More)+1)
-		return exitError{exitUnavailable}
+		return exit.With(exit.Unavailable)
 	case p.policy == nil:
 		return p.broken
 	case p.policy.Path() == "":
-		fmt.Fprintln(a.stdout, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host "+
+		fmt.Fprintln(a.io.Out, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host "+
 			"shows"+hostsPolicy("policy check"))
 		return nil
 	}
 	rules, limits := p.policy.Size()
-	fmt.Fprintf(a.stdout, "%s: in order; rules: %d, limits: %d\n", p.policy.Path(), rules, limits)
+	fmt.Fprintf(a.io.Out, "%s: in order; rules: %d, limits: %d\n", p.policy.Path(), rules, limits)
 	known := serverNames(p.catalog)
 	missing := func(names []string, tool string) string {
 		why, sure := p.bridge.Catalog().Unreachable(tool, firstNames(p.catalog, names)...)
 		return map[bool]string{true: why}[sure]
 	}
 	for _, line := range slices.Concat(p.policy.Unused(known), p.policy.Missing(known, missing)) {
-		fmt.Fprintln(a.stdout, "warning: "+line)
+		fmt.Fprintln(a.io.Out, "warning: "+line)
 	}
 	return p.broken
 }
@@ -181,21 +182,21 @@ func (a *app) policyApprove(ctx context.Context, yes bool) error {
 		return err
 	}
 	if file.Path() == "" {
-		return usageError{errors.New("MCP_BRIDGE_POLICY is not set: set it to the file, as your host does" +
-			hostsPolicy("policy approve"))}
+		return exit.Usage(errors.New("MCP_BRIDGE_POLICY is not set: set it to the file, as your host does" +
+			hostsPolicy("policy approve")))
 	}
 	kept, err := a.lasting()
 	if err != nil {
 		return err
 	}
 	shown := text.Escape(fmt.Sprintf("Policy %s\n%s\n", file.Path(), file.Text()))
-	if err := a.confirm(ctx, shown, "Follow it from now on? [y/N] ", yes); err != nil {
+	if err := a.io.Confirm(ctx, shown, "Follow it from now on? [y/N] ", yes); err != nil {
 		return err
 	}
 	if err := kept.Trust(file.Path(), file.Text()); err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "approved %s; bridges follow it from now on\n", text.Escape(file.Path()))
+	fmt.Fprintf(a.io.Out, "approved %s; bridges follow it from now on\n", text.Escape(file.Path()))
 	return nil
 }
 
@@ -213,7 +214,7 @@ func firstNames(c discovery.Catalog, names []string) []string {
 func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	s, tool, err := approvals.Grantee(p.catalog, name)
 	if err != nil {
-		return usageError{err}
+		return exit.Usage(err)
 	}
 	if p.grants() == nil {
 		return errNoPlace
@@ -230,16 +231,16 @@ func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	if granted.Principal != "" {
 		who = fmt.Sprintf(" by code of %q", granted.Principal)
 	}
-	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called%s without asking; "+
+	fmt.Fprintf(a.io.Out, "tool %q of server %q, as it is configured now%s, may be called%s without asking; "+
 		"a policy that denies it still does\n", tool, s.Name, where, who)
 	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
-		fmt.Fprintf(a.stdout, "  but %s\n", why)
+		fmt.Fprintf(a.io.Out, "  but %s\n", why)
 	}
 	switch d, _ := p.judge(ctx, s, tool, false); {
 	case p.broken != nil:
-		fmt.Fprintf(a.stdout, "  but no code will be run: %v\n", p.broken)
+		fmt.Fprintf(a.io.Out, "  but no code will be run: %v\n", p.broken)
 	case d.Verdict == policy.Deny:
-		fmt.Fprintf(a.stdout, "  but now every call of it is denied, by %s\n", d.Why())
+		fmt.Fprintf(a.io.Out, "  but now every call of it is denied, by %s\n", d.Why())
 	}
 	return nil
 }
@@ -286,7 +287,7 @@ func (a *app) policyList() error {
 	}
 	all := kept.Grants()
 	if len(all) == 0 {
-		fmt.Fprintln(a.stdout, "there is no tool that you always allow")
+		fmt.Fprintln(a.io.Out, "there is no tool that you always allow")
 		return nil
 	}
 	cfg, err := readConfig()
@@ -306,7 +307,7 @@ func (a *app) policyList() error {
 		t.Rows = append(t.Rows, row(cmp.Or(g.Principal, bridge.Local), g.Server+"."+g.Tool,
 			g.Since.Local().Format(time.DateTime), fmt.Sprintf("%.12s", g.Definition)))
 	}
-	a.stdout.Screen().Table(t)
+	a.io.Out.Screen().Table(t)
 	return nil
 }
 
@@ -319,7 +320,7 @@ func (a *app) policyForget(patterns []string, whose string) error {
 	for _, pattern := range patterns {
 		fits, err := policy.Matcher(pattern)
 		if err != nil {
-			return usageError{err}
+			return exit.Usage(err)
 		}
 		n, err := kept.Forget(func(g policy.Grant) bool {
 			if whose != "" && whose != cmp.Or(g.Principal, bridge.Local) {
@@ -330,7 +331,7 @@ func (a *app) policyForget(patterns []string, whose string) error {
 		if err != nil {
 			return fmt.Errorf("forgetting %s: %w", pattern, err)
 		}
-		fmt.Fprintf(a.stdout, "%s: forgot %d\n", pattern, n)
+		fmt.Fprintf(a.io.Out, "%s: forgot %d\n", pattern, n)
 	}
 	return nil
 }
@@ -349,7 +350,7 @@ func policyTestCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var object map[string]any
 			if err := json.Unmarshal([]byte(cmp.Or(args, "{}")), &object); err != nil || object == nil {
-				return usageError{errors.New(`--args must be a JSON object such as {"path": "/tmp"}`)}
+				return exit.Usage(errors.New(`--args must be a JSON object such as {"path": "/tmp"}`))
 			}
 			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 				p.speakFor(who)
@@ -373,7 +374,7 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 		s.Name, tool, _ = strings.Cut(name, ".") // a name with * or ? in it
 	}
 	if s.Name == "" || tool == "" {
-		return usageError{fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
+		return exit.Usage(fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name))
 	}
 	d, err := p.judge(ctx, s, tool, configured)
 	if err != nil {
@@ -384,26 +385,26 @@ func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error
 	if why != "" && sure {
 		verdict = "there is no tool %q of server %q; the verdict on one would be %s\n  why: %s\n"
 	}
-	fmt.Fprintf(a.stdout, verdict, tool, s.Name, d.Verdict, d.Why())
+	fmt.Fprintf(a.io.Out, verdict, tool, s.Name, d.Verdict, d.Why())
 	granted := false
 	if d.Verdict == policy.Ask && configured {
-		granted = sayGranted(a.stdout, p.grants(), p.grant(s, tool))
+		granted = sayGranted(a.io.Out, p.grants(), p.grant(s, tool))
 	}
 	beyond := p.policy.Run().Count(p.bridge.Catalog().Judged(s.Name, tool, nil), len(args))
 	if beyond != nil && d.Verdict != policy.Deny {
-		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
+		fmt.Fprintf(a.io.Out, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
 	}
 	switch {
 	case why != "" && sure:
-		return usageError{errors.New(why)}
+		return exit.Usage(errors.New(why))
 	case why != "":
-		fmt.Fprintf(a.stdout, "  but %s\n", why)
+		fmt.Fprintf(a.io.Out, "  but %s\n", why)
 	}
 	switch {
 	case d.Verdict == policy.Deny, beyond != nil:
-		return exitError{exitDenied}
+		return exit.With(exit.Denied)
 	case d.Verdict == policy.Ask && !granted:
-		return exitError{exitAsked}
+		return exit.With(exit.Asked)
 	}
 	return nil
 }

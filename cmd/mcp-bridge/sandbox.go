@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -88,8 +89,8 @@ func (a *app) withBridges(ctx context.Context, printed func(*jsonrpc.Message),
 				return context.Cause(ctx)
 			}
 			if errors.Is(err, context.DeadlineExceeded) {
-				a.say(fmt.Sprintf("the bridge with process %d has not answered for %v; its sandboxes are left out", b.pid,
-					listTime))
+				a.io.Say(fmt.Sprintf("the bridge with process %d has not answered for %v; its sandboxes are left out",
+					b.pid, listTime))
 			}
 			continue // it has ended meanwhile
 		}
@@ -104,17 +105,17 @@ func (a *app) withBridges(ctx context.Context, printed func(*jsonrpc.Message),
 func (a *app) sandboxList(ctx context.Context, asJSON bool) error {
 	return a.withBridges(ctx, nil, func(_ map[int]*bridgeConn, rows []sandboxRow) error {
 		if asJSON {
-			return printJSON(a.stdout, rows)
+			return terminal.JSON(a.io.Out, rows)
 		}
 		if len(rows) == 0 {
-			a.say("there are no sandboxes")
+			a.io.Say("there are no sandboxes")
 			return nil
 		}
 		t := terminal.Table{Rows: [][]string{{"ID", "NAME", "STATUS", "TEMPLATE", "CALLS", "USED", "BRIDGE"}}}
 		for _, r := range rows {
 			t.Rows = append(t.Rows, r.cells())
 		}
-		a.stdout.Screen().Table(t)
+		a.io.Out.Screen().Table(t)
 		return nil
 	})
 }
@@ -157,7 +158,7 @@ func (a *app) inSandbox(ctx context.Context, id string, printed func(*jsonrpc.Me
 		}
 		switch len(found) {
 		case 0:
-			return usageError{fmt.Errorf("there is no sandbox %q; mcp-bridge sandbox list lists them", id)}
+			return exit.Usage(fmt.Errorf("there is no sandbox %q; mcp-bridge sandbox list lists them", id))
 		case 1:
 			return do(func(ctx context.Context, tool string, args map[string]any,
 				result any) (failed bool, err error) {
@@ -218,7 +219,7 @@ const shellTime = 600_000
 
 // sandboxShell runs lines in a sandbox. It ends with the code of the last one.
 func (a *app) sandboxShell(ctx context.Context, id string) error {
-	out := newCodeOutput(a.stdout.Code(), a.stderr.Code())
+	out := newCodeOutput(a.io.Out.Code(), a.io.Err.Code())
 	var mute atomic.Bool // what is printed now was asked for by us
 	printed := func(m *jsonrpc.Message) {
 		var c sandbox.Chunk
@@ -228,11 +229,11 @@ func (a *app) sandboxShell(ctx context.Context, id string) error {
 	}
 	return a.inSandbox(ctx, id, printed, func(call sandboxCall) error {
 		dir, code := workspace, 0
-		lines := bufio.NewScanner(a.stdin)
+		lines := bufio.NewScanner(a.io.In)
 		for a.prompt(id, dir); lines.Scan(); a.prompt(id, dir) {
 			line := strings.TrimSpace(lines.Text())
 			if with, is := exits(line, code); is {
-				return exitWith(with)
+				return exit.With(with)
 			}
 			if line == "" {
 				continue
@@ -254,7 +255,7 @@ func (a *app) sandboxShell(ctx context.Context, id string) error {
 		if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		return exitWith(code)
+		return exit.With(code)
 	})
 }
 
@@ -271,17 +272,10 @@ func exits(line string, last int) (code int, is bool) {
 	return last, true
 }
 
-func exitWith(code int) error {
-	if code == 0 {
-		return nil
-	}
-	return exitError{code}
-}
-
 // prompt asks for a line, at a terminal.
 func (a *app) prompt(id, dir string) {
-	if a.atTerminal() {
-		fmt.Fprintf(a.stderr, "%s:%s$ ", id, text.Line(dir))
+	if a.io.AtTerminal() {
+		fmt.Fprintf(a.io.Err, "%s:%s$ ", id, text.Line(dir))
 	}
 }
 
@@ -314,15 +308,15 @@ func (a *app) shellLine(ctx context.Context, call sandboxCall, dir, line string)
 	failed, err := call(ctx, "sandbox_exec",
 		map[string]any{"command": line, "cwd": dir, "timeout_ms": shellTime}, &r)
 	if errors.Is(err, errCtrlC) {
-		a.say("")
-		return exitInterrupted, nil
+		a.io.Say("")
+		return exit.Interrupted, nil
 	}
 	if err != nil {
 		return 0, err
 	}
 	if failed {
-		a.say(text.Line(r.Message))
-		return exitFailure, nil
+		a.io.Say(text.Line(r.Message))
+		return exit.Failed, nil
 	}
 	return r.Code, nil
 }
@@ -339,8 +333,9 @@ func (a *app) sandboxCopy(ctx context.Context, from, to string) error {
 	target, inTarget, in := of(to)
 	switch {
 	case out == in:
-		return usageError{errors.New("one of the two must be a file in a sandbox, as in " +
-			"k7f2:/workspace/out.csv, and the other one of yours")}
+		return exit.Usage(errors.New("one of the two must be a file in a sandbox, as in " +
+			"k7f2:/workspace/out.csv, and the other one of yours"))
+
 	case out:
 		return a.inSandbox(ctx, source, nil,
 			func(call sandboxCall) error { return copyOut(ctx, call, inSource, to) })

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -33,7 +34,7 @@ func sandboxPythonCmd(a *app) *cobra.Command {
 
 // sandboxPython runs statements in a sandbox. It ends with 1 if the last one has failed.
 func (a *app) sandboxPython(ctx context.Context, id string) error {
-	out := newCodeOutput(a.stdout.Code(), a.stderr.Code())
+	out := newCodeOutput(a.io.Out.Code(), a.io.Err.Code())
 	printed := func(m *jsonrpc.Message) {
 		var c sandbox.Chunk
 		if m.Method == bridge.UserPrinted && json.Unmarshal(m.Params, &c) == nil {
@@ -41,13 +42,13 @@ func (a *app) sandboxPython(ctx context.Context, id string) error {
 		}
 	}
 	return a.inSandbox(ctx, id, printed, func(call sandboxCall) error {
-		lines, code := bufio.NewScanner(a.stdin), 0
+		lines, code := bufio.NewScanner(a.io.In), 0
 		lines.Buffer(nil, sandbox.MaxCode)
 		for {
 			statement, more := a.statement(lines, id)
 			switch strings.TrimSpace(statement) {
 			case "exit", "exit()", "quit", "quit()":
-				return exitWith(code)
+				return exit.With(code)
 			case "":
 			default:
 				failed, err := a.inPython(ctx, call, statement)
@@ -56,11 +57,11 @@ func (a *app) sandboxPython(ctx context.Context, id string) error {
 				}
 				code = 0
 				if failed {
-					code = exitFailure
+					code = exit.Failed
 				}
 			}
 			if !more {
-				return errors.Join(lines.Err(), exitWith(code))
+				return errors.Join(lines.Err(), exit.With(code))
 			}
 		}
 	})
@@ -71,8 +72,8 @@ func (a *app) sandboxPython(ctx context.Context, id string) error {
 func (a *app) statement(lines *bufio.Scanner, id string) (statement string, more bool) {
 	prompt, block := id+">>> ", false
 	for {
-		if a.atTerminal() {
-			_, _ = io.WriteString(a.stderr, prompt)
+		if a.io.AtTerminal() {
+			_, _ = io.WriteString(a.io.Err, prompt)
 		}
 		if !lines.Scan() {
 			if lines.Err() != nil { // half a block is no statement
@@ -105,20 +106,20 @@ func (a *app) inPython(ctx context.Context, call sandboxCall, statement string) 
 	defer done()
 	failed, err = call(ctx, catalog.RunPython, map[string]any{"code": statement}, &r)
 	if errors.Is(err, errCtrlC) {
-		a.say("")
+		a.io.Say("")
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	if r.Error.Traceback != "" {
-		a.say(strings.TrimSuffix(text.Safe(r.Error.Traceback), "\n"))
+		a.io.Say(strings.TrimSuffix(text.Safe(r.Error.Traceback), "\n"))
 	} else if failed {
-		a.say(text.Line(strings.TrimSpace(r.Status + ": " + r.Message)))
+		a.io.Say(text.Line(strings.TrimSpace(r.Status + ": " + r.Message)))
 	}
 	switch sandbox.State(r.Sandbox.State) {
 	case sandbox.StateBefore:
-		a.say("the variables are as before this statement")
+		a.io.Say("the variables are as before this statement")
 	case sandbox.StateLost:
 		return true, fmt.Errorf("the sandbox has ended: %s", text.Line(r.Sandbox.Reason))
 	}

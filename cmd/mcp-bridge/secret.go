@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -101,11 +102,11 @@ func completeSecrets(_ *cobra.Command, args []string, _ string) (names []string,
 
 func (a *app) secretSet(ctx context.Context, name string, lines bool) error {
 	if !discovery.IsSecretName(name) {
-		return usageError{fmt.Errorf("%q can't name a secret: a name is letters, digits and . _ -, at most 64, "+
-			"and begins with none of the last two", name)}
+		return exit.Usage(fmt.Errorf("%q can't name a secret: a name is letters, digits and . _ -, at most 64, "+
+			"and begins with none of the last two", name))
 	}
-	if lines && !a.atTerminal() {
-		all, err := io.ReadAll(io.LimitReader(a.stdin, maxSecret+2))
+	if lines && !a.io.AtTerminal() {
+		all, err := io.ReadAll(io.LimitReader(a.io.In, maxSecret+2))
 		value := strings.TrimSuffix(strings.TrimSuffix(string(all), "\n"), "\r")
 		if err = checkSecret(value, err); err != nil {
 			return err
@@ -116,9 +117,9 @@ func (a *app) secretSet(ctx context.Context, name string, lines bool) error {
 	if err != nil {
 		return err
 	}
-	if !a.atTerminal() {
+	if !a.io.AtTerminal() {
 		if more, _ := a.readLine(); more != "" {
-			return usageError{errors.New("standard input has more than one line; --multiline takes all of it")}
+			return exit.Usage(errors.New("standard input has more than one line; --multiline takes all of it"))
 		}
 	}
 	return a.keepSecret(ctx, name, value)
@@ -155,10 +156,10 @@ func (a *app) keepAsked(ctx context.Context, s discovery.Asked) (set bool, err e
 // readSecret asks for a secret at the terminal, where it isn't shown, or else reads a line of
 // standard input. The end of the line doesn't count.
 func (a *app) readSecret(ctx context.Context, about string) (value string, err error) {
-	if a.atTerminal() {
-		fmt.Fprint(a.stderr, about+": ")
-		value, err = terminal.ReadSecret(ctx, a.stdin.(*os.File))
-		a.say("")
+	if a.io.AtTerminal() {
+		fmt.Fprint(a.io.Err, about+": ")
+		value, err = terminal.ReadSecret(ctx, a.io.In.(*os.File))
+		a.io.Say("")
 	} else {
 		value, err = a.readLine()
 	}
@@ -171,11 +172,11 @@ func checkSecret(value string, err error) error {
 	case err != nil:
 		return fmt.Errorf("reading the secret: %w", err)
 	case value == "":
-		return usageError{errors.New("nothing was given; type the secret, or send it to standard input")}
+		return exit.Usage(errors.New("nothing was given; type the secret, or send it to standard input"))
 	case len(value) > maxSecret:
-		return usageError{fmt.Errorf("it is longer than %d bytes", maxSecret)}
+		return exit.Usage(fmt.Errorf("it is longer than %d bytes", maxSecret))
 	case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
-		return usageError{errors.New("it isn't text: it has a NUL character in it, or bytes that are no UTF-8")}
+		return exit.Usage(errors.New("it isn't text: it has a NUL character in it, or bytes that are no UTF-8"))
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ func checkSecret(value string, err error) error {
 func (a *app) readLine() (string, error) {
 	var line []byte
 	for char := []byte{0}; len(line) <= maxSecret+1; { // and for \r
-		n, err := a.stdin.Read(char)
+		n, err := a.io.In.Read(char)
 		if n > 0 && char[0] == '\n' || errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -214,9 +215,9 @@ func (a *app) keepSecret(ctx context.Context, name, value string) error {
 	if in == secrets.InFile {
 		where = "kept in a file that only you can read, since no keyring takes it: " + store.File(account)
 	}
-	fmt.Fprintf(a.stdout, "set %s (%s)\n", name, where)
+	fmt.Fprintf(a.io.Out, "set %s (%s)\n", name, where)
 	if utf8.RuneCountInString(value) < leastShown {
-		a.say(fmt.Sprintf("it is shorter than %d characters: what servers write is shown with it", leastShown))
+		a.io.Say(fmt.Sprintf("it is shorter than %d characters: what servers write is shown with it", leastShown))
 	}
 	return nil
 }
@@ -237,7 +238,7 @@ func (a *app) secretList(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	found := scan(cfg, cfg.logger(a.stderr, slog.LevelWarn))
+	found := scan(cfg, cfg.logger(a.io.Err, slog.LevelWarn))
 	all := []secretJSON{}
 	rows := [][]string{{"SECRET", "KEPT IN", "GIVEN TO"}}
 	for _, e := range store.List() {
@@ -247,12 +248,12 @@ func (a *app) secretList(asJSON bool) error {
 	}
 	switch {
 	case asJSON:
-		return printJSON(a.stdout, all)
+		return terminal.JSON(a.io.Out, all)
 	case len(all) == 0:
-		fmt.Fprintln(a.stdout, "there are no secrets; to set one: mcp-bridge secret set NAME")
+		fmt.Fprintln(a.io.Out, "there are no secrets; to set one: mcp-bridge secret set NAME")
 		return nil
 	}
-	a.stdout.Screen().Table(terminal.Table{Rows: rows})
+	a.io.Out.Screen().Table(terminal.Table{Rows: rows})
 	return nil
 }
 
@@ -279,10 +280,10 @@ func (a *app) secretRemove(ctx context.Context, name string) error {
 	defer unlock()
 	switch err := store.Delete(account); {
 	case errors.Is(err, secrets.ErrNone):
-		return usageError{fmt.Errorf("there is no secret %q; mcp-bridge secret list shows them", name)}
+		return exit.Usage(fmt.Errorf("there is no secret %q; mcp-bridge secret list shows them", name))
 	case err != nil:
 		return fmt.Errorf("removing the secret: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "removed %s\n", name)
+	fmt.Fprintf(a.io.Out, "removed %s\n", name)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -26,7 +27,7 @@ func serveCmd(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := l.check(cmd.Flags()); err != nil {
-				return usageError{err}
+				return exit.Usage(err)
 			}
 			return a.serve(cmd.Context(), &l)
 		},
@@ -45,7 +46,7 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 	if l.addr == bySystemd { // first of all: a program that is started before would have the socket too
 		var err error
 		if l.socket, err = activated(); err != nil {
-			return usageError{err}
+			return exit.Usage(err)
 		}
 		defer l.socket.Close()
 		l.addr = l.socket.Addr().String()
@@ -93,11 +94,11 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 			defer p.follow(ctx)()
 			return p.listen(ctx, l)
 		}
-		if a.atTerminal() {
-			a.say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
+		if a.io.AtTerminal() {
+			a.io.Say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
 		}
 		defer p.follow(ctx)()
-		err := p.bridge.Serve(ctx, a.stdin, a.frames)
+		err := p.bridge.Serve(ctx, a.io.In, a.frames)
 		if errors.Is(err, context.Canceled) {
 			return nil // a signal: that is how one ends it
 		}

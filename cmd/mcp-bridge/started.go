@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 // startedWith returns how a host starts this program, which is exe, and with which variables: by
@@ -31,8 +32,8 @@ func startedWith(exe string, project bool) (command, vars []string, err error) {
 		}
 	}
 	if project {
-		return nil, nil, usageError{errors.New("a project's file needs a command that works for all who have the " +
-			"project, and " + bridge.Name + " on PATH isn't this program; put it into a directory of PATH")}
+		return nil, nil, exit.Usage(errors.New("a project's file needs a command that works for all who have the " +
+			"project, and " + bridge.Name + " on PATH isn't this program; put it into a directory of PATH"))
 	}
 	return []string{exe}, nil, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
@@ -81,19 +82,20 @@ func (a *app) tokenAdd(t *identity.Tokens, name string) error {
 	var bad *identity.NameError
 	switch {
 	case errors.Is(err, identity.ErrExists):
-		return usageError{fmt.Errorf("%s has a token; to have another one made, first: mcp-bridge token revoke %s",
-			name, name)}
+		return exit.Usage(fmt.Errorf("%s has a token; to have another one made, first: mcp-bridge token revoke %s",
+			name, name))
+
 	case errors.As(err, &bad):
-		return usageError{err}
+		return exit.Usage(err)
 	case err != nil:
 		return err
 	}
-	a.say(fmt.Sprintf("the token of %s, which isn't shown again; a client sends it as Authorization: "+
+	a.io.Say(fmt.Sprintf("the token of %s, which isn't shown again; a client sends it as Authorization: "+
 		"Bearer TOKEN", name))
 	if note := whoseToken(os.Geteuid(), name, t.Path()); note != "" {
-		a.say(note)
+		a.io.Say(note)
 	}
-	fmt.Fprintln(a.stdout, token)
+	fmt.Fprintln(a.io.Out, token)
 	return nil
 }
 
@@ -125,22 +127,22 @@ func (a *app) tokenList(t *identity.Tokens, asJSON bool) error {
 	}
 	switch {
 	case asJSON:
-		return printJSON(a.stdout, all)
+		return terminal.JSON(a.io.Out, all)
 	case len(all) == 0:
-		fmt.Fprintln(a.stdout, "there are no tokens; to make one: mcp-bridge token add NAME")
+		fmt.Fprintln(a.io.Out, "there are no tokens; to make one: mcp-bridge token add NAME")
 		return nil
 	}
-	a.stdout.Screen().Table(terminal.Table{Rows: rows})
+	a.io.Out.Screen().Table(terminal.Table{Rows: rows})
 	return nil
 }
 
 func (a *app) tokenRevoke(t *identity.Tokens, name string) error {
 	switch err := t.Revoke(name); {
 	case errors.Is(err, identity.ErrNoToken):
-		return usageError{fmt.Errorf("there is no token %q; mcp-bridge token list shows them", name)}
+		return exit.Usage(fmt.Errorf("there is no token %q; mcp-bridge token list shows them", name))
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(a.stdout, "revoked the token of %s: no request with it is answered from now on\n", name)
+	fmt.Fprintf(a.io.Out, "revoked the token of %s: no request with it is answered from now on\n", name)
 	return nil
 }

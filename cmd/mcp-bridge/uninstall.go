@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
 )
 
@@ -30,10 +31,11 @@ func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, serv
 	switch {
 	case len(back) > 0:
 	case len(servers) > 0:
-		return usageError{fmt.Errorf("%s has moved no server %s; without a name it takes back all that it moved",
-			verb, text.Escape(strings.Join(servers, ", ")))}
+		return exit.Usage(fmt.Errorf("%s has moved no server %s; without a name it takes back all that it moved",
+			verb, text.Escape(strings.Join(servers, ", "))))
+
 	default:
-		fmt.Fprintln(a.stdout, "there is nothing to take back")
+		fmt.Fprintln(a.io.Out, "there is nothing to take back")
 		return nil
 	}
 	shown := ""
@@ -50,15 +52,15 @@ func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, serv
 		}
 		if o.show && r.Conflict != nil {
 			failed = failed || r.Host != bridge.Name // what was changed in our own files is the user's
-			a.complain(r.Conflict)
+			a.io.Complain(r.Conflict)
 		}
 	}
 	if o.show {
-		fmt.Fprint(a.stdout, shown)
-		return failure(failed)
+		fmt.Fprint(a.io.Out, shown)
+		return exit.If(failed)
 	}
 	if shown != "" {
-		if err := a.confirm(ctx, shown, "Write this? [y/N] ", o.yes); err != nil {
+		if err := a.io.Confirm(ctx, shown, "Write this? [y/N] ", o.yes); err != nil {
 			return err
 		}
 	}
@@ -96,26 +98,26 @@ func (a *app) takeBack(ctx context.Context, j *install.Journal, back []install.R
 		switch {
 		case err != nil:
 			failed = true
-			a.complain(err)
+			a.io.Complain(err)
 		case r.Conflict != nil:
-			fmt.Fprintln(a.stdout, text.Escape(r.Conflict.Error()))
+			fmt.Fprintln(a.io.Out, text.Escape(r.Conflict.Error()))
 		case r.File == nil:
-			fmt.Fprintf(a.stdout, "%s: nothing of %s is left in it\n", text.Escape(r.Path), j.Verb)
+			fmt.Fprintf(a.io.Out, "%s: nothing of %s is left in it\n", text.Escape(r.Path), j.Verb)
 		case r.File.Remove:
-			fmt.Fprintf(a.stdout, "%s: removed\n", text.Escape(r.Path))
+			fmt.Fprintf(a.io.Out, "%s: removed\n", text.Escape(r.Path))
 		default:
-			fmt.Fprintf(a.stdout, "%s: taken back\n", text.Escape(r.Path))
+			fmt.Fprintf(a.io.Out, "%s: taken back\n", text.Escape(r.Path))
 		}
 		if err != nil {
 			continue
 		}
 		for _, name := range r.Secrets {
-			var gone usageError
+			var gone exit.UsageError
 			if err := a.secretRemove(ctx, name); err != nil && !errors.As(err, &gone) {
 				failed = true
-				a.complain(err)
+				a.io.Complain(err)
 			}
 		}
 	}
-	return failure(failed)
+	return exit.If(failed)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 // tokens returns the tokens of clients over HTTP; nil if there is no place for them.
@@ -61,7 +62,7 @@ func (c config) issuer(log *slog.Logger) (*identity.Issuer, error) {
 func (c config) authenticator(log *slog.Logger) (*identity.Authenticator, error) {
 	issuer, err := c.issuer(log)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, exit.Usage(err)
 	}
 	a := &identity.Authenticator{Tokens: c.tokens(log), Issuer: issuer}
 	if c.HTTPTokens == "" {

@@ -112,7 +112,7 @@ func (a *app) wire(what purpose) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual()), instance: rand.Text()}
+	p := &parts{cfg: cfg, log: cfg.logger(a.io.Err, what.usual()), instance: rand.Text()}
 	p.search(what)
 	p.policy, p.broken = cfg.policy()
 	start := newGuard
