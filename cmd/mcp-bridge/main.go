@@ -32,7 +32,7 @@ func main() {
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{frames: stdout, io: &terminal.Streams{In: stdin, Out: terminal.New(stdout),
 		Err: terminal.New(stderr), Open: terminal.Open}}
-	ctx, stop := untilSignal(context.Background(), a.takes)
+	ctx, stop := untilSignal(context.Background(), a.interrupts.Takes)
 	defer stop()
 	// Without this, a write to a client that is gone would end the process before it cleans up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -114,16 +114,6 @@ func untilSignal(parent context.Context, takes func(os.Signal) bool) (ctx contex
 		signal.Stop(came)
 		cancel(nil)
 	}
-}
-
-// takes reports whether a signal ends something else than the program, which it does then.
-func (a *app) takes(s os.Signal) bool {
-	end := a.interrupts.Load()
-	if s != os.Interrupt || end == nil {
-		return false
-	}
-	(*end)()
-	return true
 }
 
 // endAtOnce lets the next signal end the process; the watchdog cleans up. Serve, which was told to

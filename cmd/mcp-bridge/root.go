@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
@@ -22,8 +23,8 @@ type app struct {
 	io     *terminal.Streams
 	frames io.Writer // stdout for programs, as it is
 
-	serving    atomic.Bool            // it serves a client, until it is told to end
-	interrupts atomic.Pointer[func()] // what SIGINT ends; nil for the program
+	serving    atomic.Bool // it serves a client, until it is told to end
+	interrupts console.Interrupts
 }
 
 const about = `mcp-bridge is one MCP server with one main tool, run_python: the model writes Python, which

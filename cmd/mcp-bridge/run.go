@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,7 +118,7 @@ func readCode(ctx context.Context, r io.Reader) (string, error) {
 }
 
 func (a *app) run(cmd *cobra.Command, o runOptions) error {
-	printed := newCodeOutput(a.io.Out.Code(), a.io.Err.Code())
+	printed := terminal.NewCodeOutput(a.io.Out.Code(), a.io.Err.Code())
 	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(printed),
 		Progress: func(line string) { a.io.Say("mcp-bridge: " + line) }}
 	if o.timeout != "" {
@@ -139,7 +138,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 		}
 	}
 	if !o.json {
-		d.Output = printed.take
+		d.Output = func(c sandbox.Chunk) { printed.Take(c.Stream, c.Text) }
 	}
 	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
 		p.tellListed()
@@ -156,7 +155,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 
 // asker returns a function that asks on the terminal whether a call may be made, or nil where
 // standard input is no terminal.
-func (a *app) asker(printed *codeOutput) func(context.Context, string) (bool, error) {
+func (a *app) asker(printed *terminal.CodeOutput) func(context.Context, string) (bool, error) {
 	if !a.io.AtTerminal() {
 		return nil
 	}
@@ -167,8 +166,8 @@ func (a *app) asker(printed *codeOutput) func(context.Context, string) (bool, er
 
 // askAmid asks whether a call may be made. What the code prints meanwhile is held back, so that the
 // question is what the user sees last.
-func (a *app) askAmid(ctx context.Context, printed *codeOutput, question string) (bool, error) {
-	defer printed.hold()()
+func (a *app) askAmid(ctx context.Context, printed *terminal.CodeOutput, question string) (bool, error) {
+	defer printed.Hold()()
 	yes, _, err := a.io.Ask(ctx, "\n"+question+"\nAllow it? [y/N] ")
 	if err != nil {
 		a.io.Say("\nmcp-bridge: the call has ended; the answer is not needed")
@@ -249,67 +248,4 @@ func exitCode(r sandbox.Result) int {
 		}
 	}
 	return exit.Failed
-}
-
-// maxHeld bounds the bytes that wait while a question is open. A run that prints more waits itself.
-const maxHeld = 1 << 20
-
-// codeOutput prints what the code of a run prints, and holds it back while a question is open: the
-// code could otherwise write into the question, or write another one below it.
-type codeOutput struct {
-	stdout, stderr io.Writer
-
-	mu        sync.Mutex
-	answered  sync.Cond // of mu
-	questions int       // that are open
-	held      []sandbox.Chunk
-	bytes     int // of held
-}
-
-func newCodeOutput(stdout, stderr io.Writer) *codeOutput {
-	o := &codeOutput{stdout: stdout, stderr: stderr}
-	o.answered.L = &o.mu
-	return o
-}
-
-// take prints a chunk now, or when no question is open any more.
-func (o *codeOutput) take(c sandbox.Chunk) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for o.questions > 0 && o.bytes+len(c.Text) > maxHeld && o.bytes > 0 {
-		o.answered.Wait()
-	}
-	if o.questions == 0 {
-		o.print(c)
-		return
-	}
-	o.held, o.bytes = append(o.held, c), o.bytes+len(c.Text)
-}
-
-// hold holds everything back until release is called, once for each hold.
-func (o *codeOutput) hold() (release func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.questions++
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.questions--; o.questions > 0 {
-			return
-		}
-		for _, c := range o.held {
-			o.print(c)
-		}
-		o.held, o.bytes = nil, 0
-		o.answered.Broadcast()
-	}
-}
-
-// print writes a chunk. The caller has o.mu.
-func (o *codeOutput) print(c sandbox.Chunk) {
-	w := o.stdout
-	if c.Stream == "stderr" {
-		w = o.stderr
-	}
-	_, _ = io.WriteString(w, c.Text) // the Output remembers a failure
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -85,7 +86,8 @@ func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 			if err != nil { // no interface that holds nil
 				return nil, err
 			}
-			p.console.open(p)
+			p.console.Open(console.Config{State: stateDir(), Serve: p.bridge.ServeUser,
+				File: p.guard.File, Log: p.log})
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,

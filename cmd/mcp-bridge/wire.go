@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -66,7 +67,7 @@ type parts struct {
 	driver   *detect.Driver
 	sandbox  *sandbox.Sandbox
 	lasting  *sandboxes.Registry // nil where none are kept
-	console  console
+	console  console.Socket
 	chooser  *packages.Chooser
 	tools    *catalog.Store
 	pool     *upstream.Pool
@@ -328,7 +329,7 @@ func (p *parts) close() error {
 			if p.lasting != nil { // which ends what a person runs in a sandbox, too
 				p.lasting.Close()
 			}
-			p.console.close()
+			p.console.Close()
 			runs = p.sandbox.Close()
 		})
 	}
