@@ -148,7 +148,7 @@ func TestAdoptFails(t *testing.T) {
 					asked[name] = ad.read(name)
 				}
 			})
-			err := a.adopt(t.Context(), nil, nil, installOptions{})
+			err := adopt(t.Context(), a.io, nil, nil, installOptions{})
 			if err == nil {
 				t.Error("it succeeded")
 			}
@@ -177,7 +177,7 @@ func TestAdoptFails(t *testing.T) {
 			if shown := ad.stdout.String() + ad.stderr.String(); strings.Contains(shown, "hunter2") {
 				t.Errorf("shown: %s", shown)
 			}
-			_ = a.undo(t.Context(), "adopt", nil, nil, installOptions{yes: true})
+			_ = undo(t.Context(), a.io, "adopt", nil, nil, installOptions{yes: true})
 			if got := ad.secrets(); len(got) > 0 {
 				t.Errorf("undone: secrets are %q", got)
 			}
@@ -195,7 +195,7 @@ func TestAdoptInterrupted(t *testing.T) {
 	before := ad.read(ofCursor)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	a := ad.app("", func() { cancel(errInterrupt) })
-	if err := a.adopt(ctx, nil, nil, installOptions{}); err == nil || ad.read(ofCursor) != before ||
+	if err := adopt(ctx, a.io, nil, nil, installOptions{}); err == nil || ad.read(ofCursor) != before ||
 		ad.read(ofOurs) != "" || len(ad.secrets()) > 0 {
 		t.Errorf("%v: %s%s %q", err, ad.read(ofCursor), ad.read(ofOurs), ad.secrets())
 	}

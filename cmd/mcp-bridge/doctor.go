@@ -34,7 +34,7 @@ func doctorCmd(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if onlyReap {
-				return a.withParts(cmd.Context(), once, func(ctx context.Context,
+				return withParts(cmd.Context(), a.io.Err, once, func(ctx context.Context,
 					p *parts) error {
 					return reap(ctx, a.io.Out, p, asJSON)
 				})

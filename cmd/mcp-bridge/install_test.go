@@ -46,7 +46,7 @@ func TestInstallAsks(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			a := &app{io: &terminal.Streams{In: strings.NewReader("y\n"), Out: terminal.New(&stdout),
 				Err: terminal.New(&stderr), Open: func() (io.ReadWriteCloser, error) { return screen, nil }}}
-			_ = a.install(t.Context(), nil, installOptions{all: tt.all, scope: "user"})
+			_ = installBridge(t.Context(), a.io, nil, installOptions{all: tt.all, scope: "user"})
 			for p, want := range map[string]bool{cursor: tt.cursor, codex: tt.codex,
 				filepath.Join(home, ".config/mcp-bridge/policy.toml"): tt.cursor || tt.codex} {
 				if text, _ := os.ReadFile(p); (len(text) > 0) != want {

@@ -140,7 +140,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 	if !o.json {
 		d.Output = func(c sandbox.Chunk) { printed.Take(c.Stream, c.Text) }
 	}
-	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+	return withParts(cmd.Context(), a.io.Err, once, func(ctx context.Context, p *parts) error {
 		p.tellListed()
 		r, err := p.bridge.RunDirect(ctx, d)
 		if wrong := args.Error(""); errors.As(err, &wrong) {

@@ -51,7 +51,7 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 		defer l.socket.Close()
 		l.addr = l.socket.Addr().String()
 	}
-	return a.withParts(ctx, what, func(ctx context.Context, p *parts) error {
+	return withParts(ctx, a.io.Err, what, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful && !isURL(p.cfg.Runtime) && !isCluster(p.cfg.Runtime) {
 			p.log.Warn("this is root, whose own engine is rootful, and runs no code: run mcp-bridge as an ordinary " +

@@ -254,7 +254,7 @@ type checkJSON struct {
 
 // check starts every server, or the one that args names, lists its tools, and ends it.
 func (a *app) check(ctx context.Context, args []string, f serversFormat) error {
-	return a.withParts(ctx, once, func(ctx context.Context, p *parts) error {
+	return withParts(ctx, a.io.Err, once, func(ctx context.Context, p *parts) error {
 		catalog, err := only(p.catalog, args)
 		if err != nil {
 			return err

@@ -31,7 +31,6 @@ var larger = map[string]int{
 	"methods of bridge.Bridge":                     57, // a tool, a resource, a prompt each
 	"methods of bridge/sandboxes.Registry":         41,
 	"methods of bridge/streamable.Handler":         35,
-	"methods of cmd/mcp-bridge.app":                63, // a command each
 	"methods of runtime/docker.connection":         33,
 	"methods of runtime/engine.Engine":             34,
 	"methods of runtime/environments.Environments": 48,

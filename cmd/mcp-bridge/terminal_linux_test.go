@@ -129,7 +129,8 @@ func (r *replier) Write(p []byte) (int, error) {
 func TestAskerOnATerminal(t *testing.T) {
 	ours, theirs := openPTY(t)
 	stderr := &replier{keyboard: ours}
-	ask := (&app{io: &terminal.Streams{In: theirs, Err: terminal.New(stderr)}}).asker(terminal.NewCodeOutput(nil, nil))
+	a := &app{io: &terminal.Streams{In: theirs, Err: terminal.New(stderr)}}
+	ask := a.asker(terminal.NewCodeOutput(nil, nil))
 	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false,
 		"always\n": false} {
 		if _, err := ours.WriteString("y\n"); err != nil { // to a question that code has made up

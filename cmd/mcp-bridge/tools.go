@@ -38,7 +38,7 @@ func toolsCmd(a *app) *cobra.Command {
 			case f.json && f.stubs:
 				return exit.Usage(errors.New("--json and --stubs are two forms of the same: give one of them"))
 			}
-			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+			return withParts(cmd.Context(), a.io.Err, once, func(ctx context.Context, p *parts) error {
 				p.tellListed()
 				servers := p.bridge.Catalog().Servers()
 				if len(args) == 1 {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -81,7 +82,6 @@ type parts struct {
 
 	policy    *policy.Policy
 	waiting   []*policy.Policy // for the user's yes; only what is stricter in them counts
-	principal string           // whom a command about the policy is about
 	broken    error            // why there is no policy
 	telemetry *telemetry.Telemetry
 }
@@ -106,14 +106,14 @@ func (w purpose) usual() slog.Level {
 	return slog.LevelWarn
 }
 
-// wire makes all parts. Close ends them.
-func (a *app) wire(what purpose) (*parts, error) {
+// wire makes all parts, which log to stderr. Close ends them.
+func wire(stderr io.Writer, what purpose) (*parts, error) {
 	boundGarbage()
 	cfg, err := readConfig()
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: cfg.logger(a.io.Err, what.usual()), instance: rand.Text()}
+	p := &parts{cfg: cfg, log: cfg.logger(stderr, what.usual()), instance: rand.Text()}
 	p.search(what)
 	p.policy, p.broken = cfg.policy()
 	start := newGuard
@@ -389,9 +389,9 @@ func nested() bool {
 }
 
 // withParts runs a command that needs the wired program.
-func (a *app) withParts(ctx context.Context, what purpose,
+func withParts(ctx context.Context, stderr io.Writer, what purpose,
 	f func(context.Context, *parts) error) (err error) {
-	p, err := a.wire(what)
+	p, err := wire(stderr, what)
 	if err != nil {
 		return err
 	}
