@@ -112,8 +112,8 @@ func installBridge(ctx context.Context, io *terminal.Streams, names []string, o 
 		return err
 	}
 	var vars []string
-	if c.Command, vars, err = startedWith(exe, c.Project); err != nil {
-		return err
+	if c.Command, vars, err = install.StartedWith(exe, version(), c.Project); err != nil {
+		return exit.Usage(err)
 	}
 	var policy *install.File
 	if !c.Project { // a project's file is for others too
