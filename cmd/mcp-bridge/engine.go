@@ -32,6 +32,10 @@ type engines struct {
 	log       *slog.Logger // may be nil
 }
 
+// newCluster returns the cluster that the environment names; nil where this program has no client for
+// Kubernetes, nor what that brings along.
+var newCluster func(engines) detect.Candidate
+
 // newDriver chooses among the engines that the environment names: one, the one that answers at a
 // URL, or any.
 func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, error) {

@@ -166,6 +166,9 @@ func (e lostError) Unwrap() error { return e.err }
 //go:embed THIRD_PARTY
 var thirdParty string
 
+// thirdPartyKubernetes is those of what the build tag kubernetes adds.
+var thirdPartyKubernetes string
+
 func versionCmd(a *app) *cobra.Command {
 	var licenses bool
 	cmd := &cobra.Command{
