@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -51,7 +52,7 @@ func (a *app) root() *cobra.Command {
 			if a.io.AtTerminal() {
 				return cmd.Help()
 			}
-			return a.serve(cmd.Context(), &listener{})
+			return a.serve(cmd.Context(), &listen.Listener{})
 		},
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
