@@ -5,7 +5,9 @@ package secrets
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -213,4 +215,29 @@ func (s *Store) Lock(ctx context.Context, account string) (unlock func(), err er
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	return filelock.Acquire(ctx, filepath.Join(s.Dir, account+".lock"))
+}
+
+// Key returns the random key of size bytes that is kept under a name, and where it is kept: the
+// keyring, or where there is none a file of mode 0600. If there is no key yet it makes one, or
+// returns ErrNone if it may not.
+func (s *Store) Key(ctx context.Context, name string, size int,
+	mayMake bool) (key []byte, in string, err error) {
+	account := Account(name)
+	unlock, err := s.Lock(ctx, account)
+	if err != nil {
+		return nil, "", err
+	}
+	defer unlock()
+	text, in, err := s.Get(account)
+	if errors.Is(err, ErrNone) && mayMake {
+		key = make([]byte, size)
+		_, _ = rand.Read(key) // never fails
+		in, err = s.Put(account, name, base64.StdEncoding.EncodeToString(key))
+		return key, in, err
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	key, err = base64.StdEncoding.DecodeString(text)
+	return key, in, err
 }

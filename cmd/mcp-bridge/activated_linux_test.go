@@ -21,7 +21,7 @@ func TestActivatedAlone(t *testing.T) {
 	servers := map[string]entry{"probe": {Command: "sh", Args: []string{"-c",
 		`{ ls -l /proc/$$/fd; env; echo end; } >"$0.new"; mv "$0.new" "$0"; exec cat >&2`, said}}}
 	cmd := activate(t, socket, "MCP_BRIDGE_CONFIG="+configure(t, servers), "MCP_BRIDGE_UPSTREAM_START_TIMEOUT=1")
-	cmd.Args = append(cmd.Args, "serve", "--http", bySystemd)
+	cmd.Args = append(cmd.Args, "serve", "--http", "systemd")
 	l := listenTo(t, cmd)
 	l.post("", "tools/call", "search_tools", `"name":"search_tools","arguments":{"server":"probe"},`)
 	var got []byte

@@ -33,7 +33,7 @@ func TestActivated(t *testing.T) {
 	must(t, err)
 	defer socket.Close()
 	cmd := activate(t, socket)
-	cmd.Args = append(cmd.Args, "serve", "--http", bySystemd)
+	cmd.Args = append(cmd.Args, "serve", "--http", "systemd")
 	l := listenTo(t, cmd)
 	if want := "http://" + socket.Addr().String() + "/mcp"; l.url != want {
 		t.Errorf("it listens at %s, want %s", l.url, want)
@@ -50,7 +50,7 @@ func TestActivatedExposed(t *testing.T) {
 	must(t, err)
 	defer socket.Close()
 	cmd := activate(t, socket)
-	cmd.Args = append(cmd.Args, "serve", "--http", bySystemd)
+	cmd.Args = append(cmd.Args, "serve", "--http", "systemd")
 	if out, err := cmd.CombinedOutput(); err == nil ||
 		!strings.Contains(string(out), "can be reached from other machines") {
 		t.Errorf("%v, %s", err, out)
@@ -60,7 +60,7 @@ func TestActivatedExposed(t *testing.T) {
 		"another's":     {"LISTEN_PID=1", "LISTEN_FDS=1"},
 		"half a notice": {"LISTEN_FDS=1"},
 	} {
-		cmd := with(command(t, nil, "serve", "--http", bySystemd), vars...)
+		cmd := with(command(t, nil, "serve", "--http", "systemd"), vars...)
 		if out, err := cmd.CombinedOutput(); err == nil ||
 			!strings.Contains(string(out), "no socket was handed over") {
 			t.Errorf("%s: %v, %s", name, err, out)

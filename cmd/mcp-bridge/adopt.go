@@ -14,6 +14,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
 )
@@ -33,9 +35,9 @@ func adoptCmd(a *app) *cobra.Command {
 			hosts, servers := split(args)
 			servers = append(servers, o.servers...)
 			if o.undo {
-				return a.undo(cmd.Context(), "adopt", hosts, servers, o)
+				return undo(cmd.Context(), a.io, "adopt", hosts, servers, o)
 			}
-			return a.adopt(cmd.Context(), hosts, servers, o)
+			return adopt(cmd.Context(), a.io, hosts, servers, o)
 		},
 	}
 	f := cmd.Flags()
@@ -58,16 +60,25 @@ func split(names []string) (hosts []install.Host, servers []string) {
 	return hosts, servers
 }
 
-func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string, o installOptions) error {
+// adopter moves servers behind the bridge.
+type adopter struct {
+	mover
+	cfg  config
+	in   *install.Installer
+	kept *approvals.Approvals
+}
+
+func adopt(ctx context.Context, io *terminal.Streams, chosen []install.Host, servers []string,
+	o installOptions) error {
 	cfg, err := readConfig()
 	if err != nil {
 		return err
 	}
-	j, err := journal("adopt")
+	m, err := newMover(io, "adopt")
 	if err != nil {
 		return err
 	}
-	kept := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil))))
+	kept := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(io.Err, nil))))
 	found := kept.Update(findServers(cfg))
 	wish := wishOf(kept, found)
 	wish.Servers = servers
@@ -76,7 +87,7 @@ func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string
 	}
 	in := install.New(install.Config{FS: discovery.Root(), Env: environment(cfg), Show: o.show})
 	plan := in.PlanMoves(wish)
-	if err := a.checkNames(servers, plan, found); err != nil {
+	if err := checkNames(io, servers, plan, found); err != nil {
 		return err
 	}
 	shown, err := shownMoves(in, plan)
@@ -85,22 +96,22 @@ func (a *app) adopt(ctx context.Context, chosen []install.Host, servers []string
 	}
 	unread := slices.ContainsFunc(plan.Stays, func(s install.Stay) bool { return s.Name == "" })
 	if o.show || len(plan.All) == 0 {
-		fmt.Fprint(a.stdout, shown)
-		return failure(unread || len(plan.All) == 0 && len(plan.Stays) > 0 && len(servers) > 0)
+		fmt.Fprint(io.Out, shown)
+		return exit.If(unread || len(plan.All) == 0 && len(plan.Stays) > 0 && len(servers) > 0)
 	}
-	if err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
+	if err := io.Confirm(ctx, shown+"\n", "Write this? [y/N] ", o.yes); err != nil {
 		return err
 	}
-	failed, err := a.moveAll(ctx, cfg, in, j, kept, plan.All)
+	failed, err := (&adopter{m, cfg, in, kept}).moveAll(ctx, plan.All)
 	if err != nil {
 		return err
 	}
-	a.printStatsLine(ctx, cfg)
-	return failure(failed || unread)
+	printStatsLine(ctx, io.Out, cfg)
+	return exit.If(failed || unread)
 }
 
 // checkNames returns an error about a name that is no server's, and says which servers no host has.
-func (a *app) checkNames(servers []string, plan install.Moves, found discovery.Catalog) error {
+func checkNames(io *terminal.Streams, servers []string, plan install.Moves, found discovery.Catalog) error {
 	var names []string
 	for _, m := range plan.All {
 		for _, c := range m.From {
@@ -118,10 +129,10 @@ func (a *app) checkNames(servers []string, plan install.Moves, found discovery.C
 			return strings.EqualFold(s.Name, name)
 		})
 		if at < 0 {
-			return usageError{fmt.Errorf("there is no host and no server %s%s", text.Quoted(name),
-				text.DidYouMean(name, slices.Concat(hostIDs(), names, serverNames(found))))}
+			return exit.Usage(fmt.Errorf("there is no host and no server %s%s", text.Quoted(name),
+				text.DidYouMean(name, slices.Concat(hostIDs(), names, serverNames(found)))))
 		}
-		a.say(text.Escape(name) + ": no host has it enabled; it is in " + found.Servers[at].Source.String())
+		io.Say(text.Escape(name) + ": no host has it enabled; it is in " + found.Servers[at].Source.String())
 	}
 	return nil
 }
@@ -214,52 +225,51 @@ func neverSeen(names []string) string {
 
 // moveAll keeps the secrets, writes the bridge's own file and, once the servers are found there,
 // those of the hosts. A server that fails stays where it is, and leaves nothing behind.
-func (a *app) moveAll(ctx context.Context, cfg config, in *install.Installer, j *install.Journal,
-	kept *approvals.Approvals, all []*install.Move) (failed bool, err error) {
+func (a *adopter) moveAll(ctx context.Context, all []*install.Move) (failed bool, err error) {
 	moves := a.fit(all, func(m *install.Move) error { return a.keepSecrets(ctx, m) })
 	if err := context.Cause(ctx); err != nil { // interrupted at a question
-		a.forget(ctx, cfg, all, nil)
+		a.forget(ctx, all, nil)
 		return true, err
 	}
-	a.forget(ctx, cfg, without(all, moves), moves)
+	a.forget(ctx, without(all, moves), moves)
 	if len(moves) == 0 {
 		return true, nil
 	}
-	own, _, err := in.MoveFiles(moves)
+	own, _, err := a.in.MoveFiles(moves)
 	if err == nil && own.Changed() {
-		err = j.Write(ctx, own)
+		err = a.journal.Write(ctx, own)
 	}
 	if err != nil {
-		a.withdraw(ctx, cfg, j, moves, nil)
+		a.withdraw(ctx, moves, nil)
 		return true, err
 	}
-	arrived := a.fit(moves, in.Arrived)
-	_, others, err := in.MoveFiles(arrived)
+	arrived := a.fit(moves, a.in.Arrived)
+	_, others, err := a.in.MoveFiles(arrived)
 	if err != nil {
-		a.withdraw(ctx, cfg, j, moves, nil)
+		a.withdraw(ctx, moves, nil)
 		return true, err
 	}
-	moved, failed := a.writeHosts(ctx, j, others)
-	a.withdraw(ctx, cfg, j, without(moves, moved), moved)
+	moved, failed := a.writeHosts(ctx, others)
+	a.withdraw(ctx, without(moves, moved), moved)
 	if len(moved) > 0 {
-		fmt.Fprintf(a.stdout, "moved to %s: %s\n", text.Escape(own.Path), namesOf(moved))
+		fmt.Fprintf(a.io.Out, "moved to %s: %s\n", text.Escape(own.Path), namesOf(moved))
 		var unseen []string
 		for _, m := range moved {
 			if _, known := openTools().Load(m.From[0].Server.Identity()); !known {
 				unseen = append(unseen, m.Name)
 			}
 		}
-		fmt.Fprint(a.stdout, neverSeen(unseen))
-		fmt.Fprintln(a.stdout, "To take it back, type: mcp-bridge adopt --undo")
+		fmt.Fprint(a.io.Out, neverSeen(unseen))
+		fmt.Fprintln(a.io.Out, "To take it back, type: mcp-bridge adopt --undo")
 	}
-	return failed || len(moved) < len(all), a.approveMoved(cfg, kept, moved)
+	return failed || len(moved) < len(all), a.approveMoved(moved)
 }
 
 // fit returns the servers for which do succeeds, and says why each other one stays.
-func (a *app) fit(moves []*install.Move, do func(*install.Move) error) (left []*install.Move) {
+func (a *adopter) fit(moves []*install.Move, do func(*install.Move) error) (left []*install.Move) {
 	for _, m := range moves {
 		if err := do(m); err != nil {
-			a.complain(fmt.Errorf("%s stays where it is: %w", text.Escape(m.Name), err))
+			a.io.Complain(fmt.Errorf("%s stays where it is: %w", text.Escape(m.Name), err))
 		} else {
 			left = append(left, m)
 		}
@@ -268,15 +278,15 @@ func (a *app) fit(moves []*install.Move, do func(*install.Move) error) (left []*
 }
 
 // writeHosts writes the hosts' files, and returns the servers that at least one is without now.
-func (a *app) writeHosts(ctx context.Context, j *install.Journal,
+func (a *adopter) writeHosts(ctx context.Context,
 	files []*install.File) (moved []*install.Move, failed bool) {
 	for _, f := range files {
-		if err := j.Write(ctx, f); err != nil {
+		if err := a.journal.Write(ctx, f); err != nil {
 			failed = true
-			a.complain(fmt.Errorf("not moved from %s: %s: %w", text.Escape(f.Path), namesOf(f.Moves()), err))
+			a.io.Complain(fmt.Errorf("not moved from %s: %s: %w", text.Escape(f.Path), namesOf(f.Moves()), err))
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%s: written\n", text.Escape(f.Path))
+		fmt.Fprintf(a.io.Out, "%s: written\n", text.Escape(f.Path))
 		for _, m := range f.Moves() {
 			if !slices.Contains(moved, m) {
 				moved = append(moved, m)
@@ -301,7 +311,7 @@ func without(all, some []*install.Move) []*install.Move {
 
 // withdraw takes servers that stay where they are out of the bridge's own file, with their secrets.
 // What a host counts on, or another server asks for, is left there.
-func (a *app) withdraw(ctx context.Context, cfg config, j *install.Journal, dropped, moved []*install.Move) {
+func (a *adopter) withdraw(ctx context.Context, dropped, moved []*install.Move) {
 	if len(dropped) == 0 {
 		return
 	}
@@ -310,18 +320,18 @@ func (a *app) withdraw(ctx context.Context, cfg config, j *install.Journal, drop
 	for _, m := range dropped {
 		names = append(names, m.Name)
 	}
-	back, err := j.PlanUndo([]string{}, names)
+	back, err := a.journal.PlanUndo([]string{}, names)
 	if err != nil {
-		a.complain(err)
+		a.io.Complain(err)
 	} else {
-		_ = a.takeBack(ctx, j, back) // it says what fails
+		_ = a.takeBack(ctx, back) // it says what fails
 	}
-	a.forget(ctx, cfg, dropped, moved)
+	a.forget(ctx, dropped, moved)
 }
 
 // forget removes the secrets that were set for servers that stay where they are. One that a server
 // asks for that moves is that one's from then on.
-func (a *app) forget(ctx context.Context, cfg config, dropped, moves []*install.Move) {
+func (a *adopter) forget(ctx context.Context, dropped, moves []*install.Move) {
 	for _, m := range dropped {
 		for _, name := range m.Set {
 			other := slices.IndexFunc(moves, func(m *install.Move) bool {
@@ -331,25 +341,25 @@ func (a *app) forget(ctx context.Context, cfg config, dropped, moves []*install.
 				moves[other].Set = append(moves[other].Set, name)
 				continue
 			}
-			if len(asking(findServers(cfg), name)) > 0 {
+			if len(asking(findServers(a.cfg), name)) > 0 {
 				continue
 			}
-			var gone usageError
-			err := a.secretRemove(context.WithoutCancel(ctx), name)
+			var gone exit.UsageError
+			err := a.secrets.remove(context.WithoutCancel(ctx), name)
 			if err != nil && !errors.As(err, &gone) {
-				a.complain(err)
+				a.io.Complain(err)
 			}
 		}
 	}
 }
 
 // keepSecrets sets what a moved server asks for.
-func (a *app) keepSecrets(ctx context.Context, m *install.Move) error {
+func (a *adopter) keepSecrets(ctx context.Context, m *install.Move) error {
 	for _, s := range m.Secrets {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		set, err := a.keepAsked(ctx, s)
+		set, err := a.secrets.keepAsked(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -363,8 +373,8 @@ func (a *app) keepSecrets(ctx context.Context, m *install.Move) error {
 // approveMoved has bridges that run use the moved servers, whose definitions they have used before
 // in other words, and keeps what is known of their tools. One that was not used before, since an
 // input was missing, is asked about as any new one.
-func (a *app) approveMoved(cfg config, kept *approvals.Approvals, moves []*install.Move) error {
-	found, store := findServers(cfg), openTools()
+func (a *adopter) approveMoved(moves []*install.Move) error {
+	found, store := findServers(a.cfg), openTools()
 	for _, m := range moves {
 		was := m.From[0]
 		at := slices.IndexFunc(found.Servers, func(s discovery.Server) bool { return s.Name == m.Name })
@@ -372,7 +382,7 @@ func (a *app) approveMoved(cfg config, kept *approvals.Approvals, moves []*insta
 			continue
 		}
 		is := found.Servers[at]
-		if _, err := kept.Approve(is); err != nil {
+		if _, err := a.kept.Approve(is); err != nil {
 			return fmt.Errorf("keeping the approval of %s: %w", text.Escape(m.Name), err)
 		}
 		if list, known := store.Load(was.Server.Identity()); known && !is.Same(was.Server) {

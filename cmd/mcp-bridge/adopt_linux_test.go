@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
@@ -79,10 +80,10 @@ func (ad *adoption) read(name string) string {
 
 // app returns a program at whose question do is done before it is answered.
 func (ad *adoption) app(typed string, do func()) *app {
-	return &app{stdin: strings.NewReader(typed), stdout: terminal.New(&ad.stdout),
-		stderr: terminal.New(&ad.stderr), openTerminal: func() (io.ReadWriteCloser, error) {
+	return &app{io: &terminal.Streams{In: strings.NewReader(typed), Out: terminal.New(&ad.stdout),
+		Err: terminal.New(&ad.stderr), Open: func() (io.ReadWriteCloser, error) {
 			return &typing{Reader: &meanwhile{do, strings.NewReader("y\n")}}, nil
-		}}
+		}}}
 }
 
 func (ad *adoption) secrets() (names []string) {
@@ -147,7 +148,7 @@ func TestAdoptFails(t *testing.T) {
 					asked[name] = ad.read(name)
 				}
 			})
-			err := a.adopt(t.Context(), nil, nil, installOptions{})
+			err := adopt(t.Context(), a.io, nil, nil, installOptions{})
 			if err == nil {
 				t.Error("it succeeded")
 			}
@@ -176,7 +177,7 @@ func TestAdoptFails(t *testing.T) {
 			if shown := ad.stdout.String() + ad.stderr.String(); strings.Contains(shown, "hunter2") {
 				t.Errorf("shown: %s", shown)
 			}
-			_ = a.undo(t.Context(), "adopt", nil, nil, installOptions{yes: true})
+			_ = undo(t.Context(), a.io, "adopt", nil, nil, installOptions{yes: true})
 			if got := ad.secrets(); len(got) > 0 {
 				t.Errorf("undone: secrets are %q", got)
 			}
@@ -194,7 +195,7 @@ func TestAdoptInterrupted(t *testing.T) {
 	before := ad.read(ofCursor)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	a := ad.app("", func() { cancel(errInterrupt) })
-	if err := a.adopt(ctx, nil, nil, installOptions{}); err == nil || ad.read(ofCursor) != before ||
+	if err := adopt(ctx, a.io, nil, nil, installOptions{}); err == nil || ad.read(ofCursor) != before ||
 		ad.read(ofOurs) != "" || len(ad.secrets()) > 0 {
 		t.Errorf("%v: %s%s %q", err, ad.read(ofCursor), ad.read(ofOurs), ad.secrets())
 	}
@@ -214,7 +215,7 @@ func TestAdoptByName(t *testing.T) {
 		{[]string{"cursor"}, 0, "shop"},
 		{[]string{"--server", "cursor"}, 0, "cursor"},
 		{[]string{"codex", "--server=cursor"}, 0, "cursor"},
-		{[]string{"--server", "codex"}, exitUsage, ""},
+		{[]string{"--server", "codex"}, exit.Misused, ""},
 	} {
 		var out, errs bytes.Buffer
 		code := run(append([]string{"adopt", "--print"}, tt.args...), strings.NewReader(""), &out, &errs)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -56,8 +57,8 @@ func TestApproveAtTheTerminal(t *testing.T) {
 				Source: discovery.Source{Host: "Cursor", Scope: "user", Path: "/x\x1b[2J\nProgram: \"uvx\""}}
 			screen := &typing{Reader: strings.NewReader(tt.typed)}
 			var stdout, stderr bytes.Buffer
-			a := &app{stdin: strings.NewReader("y\n"), stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
-				openTerminal: func() (io.ReadWriteCloser, error) { return screen, tt.noTerminal }}
+			a := &app{io: &terminal.Streams{In: strings.NewReader("y\n"), Out: terminal.New(&stdout),
+				Err: terminal.New(&stderr), Open: func() (io.ReadWriteCloser, error) { return screen, tt.noTerminal }}}
 			kept := approvals.New(approvalsConfig(slog.New(slog.DiscardHandler)))
 			c := discovery.Catalog{Servers: []discovery.Server{s}}
 			err := a.approve(t.Context(), kept, c, []string{"evil"}, tt.yes)
@@ -96,14 +97,14 @@ func TestApproveSeveral(t *testing.T) {
 	}
 	screen := &typing{Reader: strings.NewReader("y\nn\ny\n")}
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
-		openTerminal: func() (io.ReadWriteCloser, error) { return screen, nil }}
+	a := &app{io: &terminal.Streams{Out: terminal.New(&stdout), Err: terminal.New(&stderr),
+		Open: func() (io.ReadWriteCloser, error) { return screen, nil }}}
 	kept := approvals.New(approvalsConfig(slog.New(slog.DiscardHandler)))
 	err := a.approve(t.Context(), kept, c, []string{"a", "no", "b"}, false)
-	if !errors.As(err, new(usageError)) || screen.String() != "" {
+	if !errors.As(err, new(exit.UsageError)) || screen.String() != "" {
 		t.Errorf("got %v and asked %s", err, screen)
 	}
-	if err := a.approve(t.Context(), kept, c, []string{"a", "b", "c"}, false); !errors.As(err, new(exitError)) {
+	if err := a.approve(t.Context(), kept, c, []string{"a", "b", "c"}, false); !errors.As(err, new(exit.Error)) {
 		t.Errorf("got %v", err)
 	}
 	holds(t, screen.String(), `Program: "run-a"`, `Program: "run-b"`, `Program: "run-c"`)
@@ -120,11 +121,11 @@ func TestApproveInterrupted(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	screen := &typing{Reader: r}
-	a := &app{stdout: terminal.New(io.Discard), stderr: terminal.New(io.Discard),
-		openTerminal: func() (io.ReadWriteCloser, error) { return screen, nil }}
+	a := &app{io: &terminal.Streams{Out: terminal.New(io.Discard), Err: terminal.New(io.Discard),
+		Open: func() (io.ReadWriteCloser, error) { return screen, nil }}}
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	interrupt(errInterrupt)
-	if err := a.confirm(ctx, "", "Write this? [y/N] ", false); !errors.Is(err, errInterrupt) {
+	if err := a.io.Confirm(ctx, "", "Write this? [y/N] ", false); !errors.Is(err, errInterrupt) {
 		t.Errorf("got %v", err)
 	}
 }

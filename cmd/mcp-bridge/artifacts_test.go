@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -25,26 +26,27 @@ func TestReport(t *testing.T) {
 		r    sandbox.Result
 		want int
 	}{
-		{"ok", runOptions{}, sandbox.Result{Status: sandbox.StatusOK}, exitOK},
-		{"timeout", runOptions{}, sandbox.Result{Status: sandbox.StatusTimeout, ExitCode: -1}, exitTimeout},
-		{"memory", runOptions{}, sandbox.Result{Status: sandbox.StatusMemoryLimit, ExitCode: 1}, exitMemory},
-		{"cancelled", runOptions{}, sandbox.Result{Status: sandbox.StatusCancelled, ExitCode: -1}, exitInterrupted},
-		{"engine", runOptions{}, sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1}, exitUnavailable},
+		{"ok", runOptions{}, sandbox.Result{Status: sandbox.StatusOK}, exit.OK},
+		{"timeout", runOptions{}, sandbox.Result{Status: sandbox.StatusTimeout, ExitCode: -1}, exit.Timeout},
+		{"memory", runOptions{}, sandbox.Result{Status: sandbox.StatusMemoryLimit, ExitCode: 1}, exit.Memory},
+		{"cancelled", runOptions{}, sandbox.Result{Status: sandbox.StatusCancelled, ExitCode: -1},
+			exit.Interrupted},
+		{"engine", runOptions{}, sandbox.Result{Status: sandbox.StatusEngine, ExitCode: -1}, exit.Unavailable},
 		{"exit", runOptions{}, sandbox.Result{Status: sandbox.StatusExit, ExitCode: 7}, 7},
-		{"an exception, and 0", runOptions{}, sandbox.Result{Status: sandbox.StatusError}, exitFailure},
+		{"an exception, and 0", runOptions{}, sandbox.Result{Status: sandbox.StatusError}, exit.Failed},
 		{"no directory", runOptions{files: filepath.Join(inTheWay, "dir")},
-			sandbox.Result{Status: sandbox.StatusOK, Artifacts: file}, exitFailure},
+			sandbox.Result{Status: sandbox.StatusOK, Artifacts: file}, exit.Failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			a := &app{stdout: terminal.New(&stdout), stderr: terminal.New(&stderr)}
+			a := &app{io: &terminal.Streams{Out: terminal.New(&stdout), Err: terminal.New(&stderr)}}
 			tt.o.json = true
 			err := a.report(tt.o, bridge.Report{Result: tt.r})
-			ends, ended := exitOK, exitError{}
+			ends, ended := exit.OK, exit.Error{}
 			if errors.As(err, &ended) {
-				ends = ended.code
+				ends = ended.Code
 			} else if err != nil {
-				ends = exitFailure
+				ends = exit.Failed
 			}
 			var got struct{ ExitCode int }
 			if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil || got.ExitCode != tt.want ||

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
 	"github.com/mcp-bridge/mcp-bridge/runtime/image"
@@ -84,7 +85,7 @@ func internal(name string) bool {
 func readConfig() (config, error) {
 	var c config
 	if err := unknownVariable(os.Environ()); err != nil {
-		return c, usageError{err}
+		return c, exit.Usage(err)
 	}
 	if err := unsetEmpty(); err != nil {
 		return c, err
@@ -94,7 +95,7 @@ func readConfig() (config, error) {
 		if errors.As(err, &parse) {
 			err = fmt.Errorf("%s=%q: %w", parse.KeyName, parse.Value, unparsed(parse))
 		}
-		return c, usageError{err}
+		return c, exit.Usage(err)
 	}
 	if _, chosen := os.LookupEnv(prefix + "_TIMEOUT"); !chosen {
 		c.Timeout = min(c.Timeout, c.MaxTimeout) // lowering the one need not mean setting the other
@@ -106,7 +107,7 @@ func readConfig() (config, error) {
 		c.Config = append(c.Config, more)
 	}
 	if err := c.check(); err != nil {
-		return c, usageError{err}
+		return c, exit.Usage(err)
 	}
 	return c, nil
 }

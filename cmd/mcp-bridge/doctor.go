@@ -14,6 +14,8 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
@@ -32,9 +34,9 @@ func doctorCmd(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if onlyReap {
-				return a.withParts(cmd.Context(), once, func(ctx context.Context,
+				return withParts(cmd.Context(), a.io.Err, once, func(ctx context.Context,
 					p *parts) error {
-					return reap(ctx, a.stdout, p, asJSON)
+					return reap(ctx, a.io.Out, p, asJSON)
 				})
 			}
 			return a.doctor(cmd.Context(), asJSON)
@@ -47,10 +49,11 @@ func doctorCmd(a *app) *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
-	d := &doctor{progress: a.say, print: func(row) {}, watchdog: startWatchdog, makeImage: (*parts).buildImage,
-		root: os.Geteuid() == 0, cut: func() bool { return ctx.Err() != nil }}
+	d := &doctor{progress: a.io.Say, print: func(row) {}, watchdog: startWatchdog,
+		makeImage: (*parts).buildImage,
+		root:      os.Geteuid() == 0, cut: func() bool { return ctx.Err() != nil }}
 	if !asJSON {
-		s := a.stdout.Screen()
+		s := a.io.Out.Screen()
 		d.print = func(r row) { r.show(s) }
 	}
 	works := d.visit(ctx, a)
@@ -58,12 +61,12 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		d.row(row{"interrupted", toKnow, "not everything was checked", "", ""})
 	}
 	if asJSON {
-		if err := printJSON(a.stdout, report{version(), works, d.rows}); err != nil {
+		if err := terminal.JSON(a.io.Out, report{version(), works, d.rows}); err != nil {
 			return err
 		}
 	}
 	if !works {
-		return exitError{exitUnavailable}
+		return exit.With(exit.Unavailable)
 	}
 	return nil
 }
@@ -112,7 +115,7 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 			"correct the variable; mcp-bridge serve --help lists them all")
 		return false
 	}
-	log := cfg.logger(a.stderr, slog.LevelWarn)
+	log := cfg.logger(a.io.Err, slog.LevelWarn)
 	d.parts = &parts{cfg: cfg, log: log, catalog: scan(cfg, log)}
 	defer func() {
 		if err := d.close(); err != nil {
@@ -132,7 +135,7 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 	if d.driver, err = newDriver(cfg, d.guard, d.log); err == nil {
 		err = d.assemble(once)
 	}
-	var usage usageError
+	var usage exit.UsageError
 	switch {
 	case errors.As(err, &usage):
 		d.say(broken, "settings", err.Error(), "no code can be run", "correct the variable, or unset it")

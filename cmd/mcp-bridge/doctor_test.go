@@ -328,7 +328,7 @@ func TestDoctorWithoutWatchdog(t *testing.T) {
 	t.Setenv("MCP_BRIDGE_RUNTIME", "podman")
 	d := &doctor{print: func(row) {}, progress: func(string) {},
 		watchdog: func(*slog.Logger) (*guard.Guard, error) { return nil, errors.New("no more processes") }}
-	if d.visit(t.Context(), &app{stderr: terminal.New(io.Discard)}) ||
+	if d.visit(t.Context(), &app{io: &terminal.Streams{Err: terminal.New(io.Discard)}}) ||
 		!find(d.rows, row{"watchdog", broken, "no more processes", "doesn't start without it", "debug"}) ||
 		!find(d.rows, row{"engine podman", broken, "", "", "install"}) {
 		t.Errorf("got %+v", d.rows)
@@ -345,7 +345,7 @@ func TestDoctorJSON(t *testing.T) {
 	d := &doctor{}
 	works := examineWith(t, d, []*fakeEngine{healthy(), second}, nil)
 	var b bytes.Buffer
-	must(t, printJSON(&b, report{"v1", works, d.rows}))
+	must(t, terminal.JSON(&b, report{"v1", works, d.rows}))
 	got := varying.ReplaceAllString(b.String(), "VARIES")
 	path := filepath.Join("testdata", "doctor.json")
 	if *update {
@@ -392,10 +392,10 @@ func TestReapCommand(t *testing.T) {
 		p := &parts{driver: detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman",
 			Open: func() runtime.Driver { return e }}}})}
 		var b bytes.Buffer
-		a := &app{stdout: terminal.New(&b)}
+		a := &app{io: &terminal.Streams{Out: terminal.New(&b)}}
 		for i, want := range []string{"4711", `(?s)nothing of a dead|"removed": \[\]`} {
 			b.Reset()
-			if err := reap(t.Context(), a.stdout, p, asJSON); err != nil ||
+			if err := reap(t.Context(), a.io.Out, p, asJSON); err != nil ||
 				!regexp.MustCompile(want).MatchString(b.String()) ||
 				!slices.Equal(e.removed, []string{"0123456789abcdef"}) {
 				t.Errorf("time %d: got %v, %s; removed %v", i, err, b.String(), e.removed)

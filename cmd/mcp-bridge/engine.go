@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/docker"
@@ -30,12 +32,16 @@ type engines struct {
 	log       *slog.Logger // may be nil
 }
 
+// newCluster returns the cluster that the environment names; nil where this program has no client for
+// Kubernetes, nor what that brings along.
+var newCluster func(engines) detect.Candidate
+
 // newDriver chooses among the engines that the environment names: one, the one that answers at a
 // URL, or any.
 func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, error) {
 	profile, err := cfg.filter()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, exit.Usage(err)
 	}
 	e := engines{cfg: cfg, hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: cfg.OCIRuntime}, guard: g,
 		log: log}
@@ -148,9 +154,11 @@ func imageCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func imageAction(a *app, f func(context.Context, *app, *parts) error) func(*cobra.Command, []string) error {
+func imageAction(a *app,
+	f func(context.Context, *terminal.Streams, *parts) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error { return f(ctx, a, p) })
+		return withParts(cmd.Context(), a.io.Err, once,
+			func(ctx context.Context, p *parts) error { return f(ctx, a.io, p) })
 	}
 }
 
@@ -168,7 +176,7 @@ func (p *parts) present(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func showImages(ctx context.Context, a *app, p *parts) error {
+func showImages(ctx context.Context, io *terminal.Streams, p *parts) error {
 	used := false
 	for _, ref := range p.cfg.images() {
 		i, has, err := p.driver.FindImage(ctx, ref)
@@ -178,55 +186,55 @@ func showImages(ctx context.Context, a *app, p *parts) error {
 		switch {
 		case has && !used:
 			used = true
-			fmt.Fprintln(a.stdout, imageLine(i)+"  in use")
+			fmt.Fprintln(io.Out, imageLine(i)+"  in use")
 		case has:
-			fmt.Fprintln(a.stdout, imageLine(i)+"  present")
+			fmt.Fprintln(io.Out, imageLine(i)+"  present")
 		default:
-			fmt.Fprintln(a.stdout, ref+"  missing")
+			fmt.Fprintln(io.Out, ref+"  missing")
 		}
 	}
 	built, err := p.environments().List(ctx)
 	for _, env := range built {
-		fmt.Fprintln(a.stdout, environmentLine(env, time.Now())+"  environment")
+		fmt.Fprintln(io.Out, environmentLine(env, time.Now())+"  environment")
 	}
 	return err
 }
 
-func pullImage(ctx context.Context, a *app, p *parts) error {
+func pullImage(ctx context.Context, io *terminal.Streams, p *parts) error {
 	ref := p.cfg.images()[0]
-	i, err := p.driver.PullImage(ctx, ref, a.say)
+	i, err := p.driver.PullImage(ctx, ref, io.Say)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, imageLine(i))
+	fmt.Fprintln(io.Out, imageLine(i))
 	return nil
 }
 
-func ensureImage(ctx context.Context, a *app, p *parts) error {
+func ensureImage(ctx context.Context, io *terminal.Streams, p *parts) error {
 	ref, err := p.present(ctx)
 	if err != nil {
 		return err
 	}
 	if ref != "" {
-		fmt.Fprintln(a.stdout, ref)
+		fmt.Fprintln(io.Out, ref)
 		return nil
 	}
-	err = pullImage(ctx, a, p)
+	err = pullImage(ctx, io, p)
 	var missing *runtime.ImageError
 	if err == nil || !errors.As(err, &missing) || p.cfg.Image != "" {
 		return err
 	}
-	a.say(err.Error())
-	a.say("making one from packages of Debian or Ubuntu instead")
-	return newImage(ctx, a, p)
+	io.Say(err.Error())
+	io.Say("making one from packages of Debian or Ubuntu instead")
+	return newImage(ctx, io, p)
 }
 
 // newImage makes an image and prints its name.
-func newImage(ctx context.Context, a *app, p *parts) error {
-	if err := p.buildImage(ctx, a.say); err != nil {
+func newImage(ctx context.Context, io *terminal.Streams, p *parts) error {
+	if err := p.buildImage(ctx, io.Say); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, image.LocalRef)
+	fmt.Fprintln(io.Out, image.LocalRef)
 	return nil
 }
 

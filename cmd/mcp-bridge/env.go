@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -67,28 +68,28 @@ func envCmd(a *app) *cobra.Command {
 	}
 	var asJSON, files bool
 	var file string
-	list := a.envAction("list", "Show all environments, built or not", cobra.NoArgs,
-		func(ctx context.Context, p *parts, _ []string) error { return a.envList(ctx, p, asJSON) })
+	list := envAction(a.io, "list", "Show all environments, built or not", cobra.NoArgs,
+		func(c envCommands, ctx context.Context, _ []string) error { return c.list(ctx, asJSON) })
 	list.Flags().BoolVar(&asJSON, "json", false, "print one JSON document instead of the table")
-	build := a.envAction("build NAME", "Build an environment from its lock", cobra.ExactArgs(1),
-		func(ctx context.Context, p *parts, args []string) error { return a.envBuild(ctx, p, args[0]) })
-	add := a.envAction("add NAME PACKAGE…",
+	build := envAction(a.io, "build NAME", "Build an environment from its lock", cobra.ExactArgs(1),
+		func(c envCommands, ctx context.Context, args []string) error { return c.build(ctx, args[0]) })
+	add := envAction(a.io, "add NAME PACKAGE…",
 		"Add packages to an environment, or make it, choose versions with uv, and build it", cobra.MinimumNArgs(2),
-		func(ctx context.Context, p *parts, args []string) error { return a.envAdd(ctx, p, args[0], args[1:]) })
-	lock := a.envAction("lock NAME",
+		func(c envCommands, ctx context.Context, args []string) error { return c.add(ctx, args[0], args[1:]) })
+	lock := envAction(a.io, "lock NAME",
 		"Choose the versions of an environment's packages again, with uv; none is younger than a week",
 		cobra.ExactArgs(1),
-		func(ctx context.Context, p *parts, args []string) error { return a.envLock(ctx, p, args[0]) })
-	remove := a.envAction("remove NAME", "Remove an environment's image from the engine", cobra.ExactArgs(1),
-		func(ctx context.Context, p *parts, args []string) error { return a.envRemove(ctx, p, args[0], files) })
+		func(c envCommands, ctx context.Context, args []string) error { return c.lock(ctx, args[0]) })
+	remove := envAction(a.io, "remove NAME", "Remove an environment's image from the engine", cobra.ExactArgs(1),
+		func(c envCommands, ctx context.Context, args []string) error { return c.remove(ctx, args[0], files) })
 	remove.Flags().BoolVar(&files, "files", false, "remove its settings, list of packages and lock too")
-	export := a.envAction("export NAME", "Write an environment's image to a file, for another machine",
+	export := envAction(a.io, "export NAME", "Write an environment's image to a file, for another machine",
 		cobra.ExactArgs(1),
-		func(ctx context.Context, p *parts, args []string) error { return a.envExport(ctx, p, args[0], file) })
+		func(c envCommands, ctx context.Context, args []string) error { return c.export(ctx, args[0], file) })
 	export.Flags().StringVar(&file, "oci", "", "the file, an OCI image archive")
 	export.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
-			return usageError{fmt.Errorf("%s lacks --oci FILE, the file to write", cmd.CommandPath())}
+			return exit.Usage(fmt.Errorf("%s lacks --oci FILE, the file to write", cmd.CommandPath()))
 		}
 		return nil
 	}
@@ -96,13 +97,19 @@ func envCmd(a *app) *cobra.Command {
 	return cmd
 }
 
+// envCommands are what the user does with environments.
+type envCommands struct {
+	*parts
+	io *terminal.Streams
+}
+
 // envAction returns a command that runs f with the wired program.
-func (a *app) envAction(use, short string, args cobra.PositionalArgs,
-	f func(context.Context, *parts, []string) error) *cobra.Command {
+func envAction(io *terminal.Streams, use, short string, args cobra.PositionalArgs,
+	f func(envCommands, context.Context, []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: args, ValidArgsFunction: completeEnvironments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withParts(cmd.Context(), once,
-				func(ctx context.Context, p *parts) error { return f(ctx, p, args) })
+			return withParts(cmd.Context(), io.Err, once,
+				func(ctx context.Context, p *parts) error { return f(envCommands{p, io}, ctx, args) })
 		}}
 }
 
@@ -117,76 +124,76 @@ func completeEnvironments(_ *cobra.Command, args []string, _ string) ([]string, 
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// envBuild builds an environment, and pulls its base image if that is missing.
-func (a *app) envBuild(ctx context.Context, p *parts, name string) error {
-	if err := a.envBase(ctx, p, name); err != nil {
+// build builds an environment, and pulls its base image if that is missing.
+func (c envCommands) build(ctx context.Context, name string) error {
+	if err := c.base(ctx, name); err != nil {
 		return err
 	}
-	bar := a.stderr.Bar()
-	env, err := p.environments().Build(ctx, name, func(s environments.Step) { bar.Show(s.Percent, s.Text) })
+	bar := c.io.Err.Bar()
+	env, err := c.environments().Build(ctx, name, func(s environments.Step) { bar.Show(s.Percent, s.Text) })
 	bar.End()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, environmentLine(env, time.Now()))
+	fmt.Fprintln(c.io.Out, environmentLine(env, time.Now()))
 	for _, d := range env.Distributions {
 		if len(d.LeftOut) > 0 {
-			a.say(fmt.Sprintf("left out of %s, since Python would run it at every start: %s", d.Name,
+			c.io.Say(fmt.Sprintf("left out of %s, since Python would run it at every start: %s", d.Name,
 				strings.Join(d.LeftOut, ", ")))
 		}
 	}
 	return nil
 }
 
-// envBase pulls the base image of an environment if it is missing.
-func (a *app) envBase(ctx context.Context, p *parts, name string) error {
-	for _, d := range p.environments().Definitions() {
+// base pulls the base image of an environment if it is missing.
+func (c envCommands) base(ctx context.Context, name string) error {
+	for _, d := range c.environments().Definitions() {
 		if d.Name != name || d.Image == "" {
 			continue
 		}
-		_, has, err := p.driver.FindImage(ctx, d.Image)
+		_, has, err := c.driver.FindImage(ctx, d.Image)
 		if err == nil && !has {
-			_, err = p.driver.PullImage(ctx, d.Image, a.say)
+			_, err = c.driver.PullImage(ctx, d.Image, c.io.Say)
 		}
 		return err
 	}
-	_, _, err := p.sandbox.Look(ctx, a.say)
+	_, _, err := c.sandbox.Look(ctx, c.io.Say)
 	return err
 }
 
-func (a *app) envLock(ctx context.Context, p *parts, name string) error {
-	if err := a.envBase(ctx, p, name); err != nil {
+func (c envCommands) lock(ctx context.Context, name string) error {
+	if err := c.base(ctx, name); err != nil {
 		return err
 	}
-	if err := p.environments().Lock(ctx, name); err != nil {
+	if err := c.environments().Lock(ctx, name); err != nil {
 		return err
 	}
-	a.say("locked; next: mcp-bridge env build " + name)
+	c.io.Say("locked; next: mcp-bridge env build " + name)
 	return nil
 }
 
-func (a *app) envAdd(ctx context.Context, p *parts, name string, packages []string) error {
+func (c envCommands) add(ctx context.Context, name string, packages []string) error {
 	switch {
 	case name == environments.Data:
-		return usageError{errors.New("what data has comes with the program; make an environment of another name")}
+		return exit.Usage(errors.New("what data has comes with the program; make an environment of another name"))
 	case !environments.ValidName(name):
-		return usageError{environments.ErrName}
+		return exit.Usage(environments.ErrName)
 	}
-	if err := a.envBase(ctx, p, name); err != nil {
+	if err := c.base(ctx, name); err != nil {
 		return err
 	}
-	a.say("choosing versions")
-	if err := p.environments().Add(ctx, name, packages); err != nil {
+	c.io.Say("choosing versions")
+	if err := c.environments().Add(ctx, name, packages); err != nil {
 		return err
 	}
-	return a.envBuild(ctx, p, name)
+	return c.build(ctx, name)
 }
 
-func (a *app) envRemove(ctx context.Context, p *parts, name string, files bool) error {
-	e := p.environments()
+func (c envCommands) remove(ctx context.Context, name string, files bool) error {
+	e := c.environments()
 	err := e.Remove(ctx, name)
 	if err == nil {
-		fmt.Fprintln(a.stdout, "removed the image of "+name)
+		fmt.Fprintln(c.io.Out, "removed the image of "+name)
 	}
 	var missing *environments.NotBuiltError
 	if !files || err != nil && !errors.As(err, &missing) {
@@ -195,17 +202,17 @@ func (a *app) envRemove(ctx context.Context, p *parts, name string, files bool) 
 	if err := e.Delete(name); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%s has no settings, list of packages or lock any more\n", name)
+	fmt.Fprintf(c.io.Out, "%s has no settings, list of packages or lock any more\n", name)
 	return nil
 }
 
-// envExport writes an image to a temporary file beside the given one, which must not exist, and
+// export writes an image to a temporary file beside the given one, which must not exist, and
 // then renames it.
-func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err error) {
+func (c envCommands) export(ctx context.Context, name, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
-		return usageError{fmt.Errorf("%s exists already; remove it, or name another file", file)}
+		return exit.Usage(fmt.Errorf("%s exists already; remove it, or name another file", file))
 	}
-	e := p.environments()
+	e := c.environments()
 	env, err := e.ByName(ctx, name)
 	if err != nil {
 		return err
@@ -218,7 +225,7 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 	if err != nil {
 		return err
 	}
-	defer p.guard.File(f.Name())()
+	defer c.guard.File(f.Name())()
 	defer func() {
 		if err = errors.Join(err, f.Close()); err == nil {
 			err = os.Rename(f.Name(), file)
@@ -227,13 +234,13 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 			_ = os.Remove(f.Name())
 			return
 		}
-		fmt.Fprintln(a.stdout, "wrote "+file)
+		fmt.Fprintln(c.io.Out, "wrote "+file)
 		if labels != "" {
-			fmt.Fprintf(a.stdout, "wrote %s, which a cluster needs beside %s.toml: docs/kubernetes.md\n", labels, name)
+			fmt.Fprintf(c.io.Out, "wrote %s, which a cluster needs beside %s.toml: docs/kubernetes.md\n", labels, name)
 		}
 	}()
 	// By its name: what is loaded without one is no environment.
-	if err := p.driver.SaveImage(ctx, env.Image.Ref, f); err != nil {
+	if err := c.driver.SaveImage(ctx, env.Image.Ref, f); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -241,7 +248,7 @@ func (a *app) envExport(ctx context.Context, p *parts, name, file string) (err e
 	}
 	layout, err := isLayout(f)
 	if err == nil && !layout {
-		a.say("this engine writes docker's own archive, not an OCI layout: docker load and podman load read it")
+		c.io.Say("this engine writes docker's own archive, not an OCI layout: docker load and podman load read it")
 	}
 	return err
 }
@@ -313,15 +320,15 @@ func envRows(built []environments.Environment, known []environments.Definition) 
 	return rows
 }
 
-func (a *app) envList(ctx context.Context, p *parts, asJSON bool) error {
-	e := p.environments()
+func (c envCommands) list(ctx context.Context, asJSON bool) error {
+	e := c.environments()
 	built, err := e.List(ctx)
 	if err != nil {
 		return err
 	}
 	rows := envRows(built, e.Definitions())
 	if asJSON {
-		return printJSON(a.stdout, rows)
+		return terminal.JSON(c.io.Out, rows)
 	}
 	table := [][]string{{"NAME", "STATE", "SIZE", "AGE", "PACKAGES", "LAYER"}}
 	for _, r := range rows {
@@ -332,7 +339,7 @@ func (a *app) envList(ctx context.Context, p *parts, asJSON bool) error {
 		}
 		table = append(table, row)
 	}
-	s := a.stdout.Screen()
+	s := c.io.Out.Screen()
 	s.Table(terminal.Table{Rows: table, Spare: 5, Word: 1})
 	for _, r := range rows {
 		if r.Slow != "" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
@@ -45,8 +46,8 @@ func TestEnvList(t *testing.T) {
 	p := assembled(t, e)
 	e.listed = []runtime.ListedImage{builtData(e.image.ID, time.Now().Add(-72*time.Hour))}
 	var b bytes.Buffer
-	a := &app{stdout: terminal.New(&b), stderr: terminal.New(&b)}
-	must(t, a.envList(t.Context(), p, false))
+	a := envCommands{p, &terminal.Streams{Out: terminal.New(&b), Err: terminal.New(&b)}}
+	must(t, a.list(t.Context(), false))
 	for _, want := range []string{"data", "outdated", "275.4MB", "3 days old", "0123456789ab", "polars",
 		"not built",
 		"data: its lock has changed; next: mcp-bridge env build data",
@@ -56,7 +57,7 @@ func TestEnvList(t *testing.T) {
 		}
 	}
 	b.Reset()
-	must(t, a.envList(t.Context(), p, true))
+	must(t, a.list(t.Context(), true))
 	var rows []environmentJSON
 	must(t, json.Unmarshal(b.Bytes(), &rows))
 	if len(rows) != 3 || rows[0].State != "broken" || rows[1].Packages["numpy"] != "2.5.5" ||
@@ -64,7 +65,7 @@ func TestEnvList(t *testing.T) {
 		t.Errorf("got %s", b.String())
 	}
 	b.Reset()
-	must(t, showImages(t.Context(), a, p))
+	must(t, showImages(t.Context(), a.io, p))
 	if !strings.Contains(b.String(), "localhost/mcp-bridge/env-data:latest, 275.4MB, 2 packages, 3 days old") ||
 		!strings.Contains(b.String(), "3 of 4000 sources without bytecode") {
 		t.Errorf("image shows %s", b.String())
@@ -79,22 +80,22 @@ func TestEnvRemoveAndExport(t *testing.T) {
 	p := assembled(t, e)
 	e.listed = []runtime.ListedImage{builtData(e.image.ID, time.Now())}
 	var b bytes.Buffer
-	a := &app{stdout: terminal.New(&b), stderr: terminal.New(&b)}
+	a := envCommands{p, &terminal.Streams{Out: terminal.New(&b), Err: terminal.New(&b)}}
 	var err error
 	p.guard, err = newGuard(p.log)
 	must(t, err)
 	file := filepath.Join(dir, "data.tar")
-	must(t, a.envExport(t.Context(), p, "data", file))
+	must(t, a.export(t.Context(), "data", file))
 	saved, err := os.ReadFile(file)
 	must(t, err)
-	var usage usageError
-	if err := a.envExport(t.Context(), p, "data", file); !errors.As(err, &usage) {
+	var usage exit.UsageError
+	if err := a.export(t.Context(), "data", file); !errors.As(err, &usage) {
 		t.Errorf("a second export to the same file: %v", err)
 	}
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, saved) {
 		t.Errorf("the file was replaced: %v", err)
 	}
-	must(t, a.envRemove(t.Context(), p, "data", true))
+	must(t, a.remove(t.Context(), "data", true))
 	labels := filepath.Join(dir, "labels.data.json")
 	want := "wrote " + file + "\nwrote " + labels +
 		", which a cluster needs beside data.toml: docs/kubernetes.md\n" +

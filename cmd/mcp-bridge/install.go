@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
 )
@@ -44,16 +46,16 @@ func installCmd(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.scope != "user" && o.scope != "project" {
-				return usageError{fmt.Errorf("--scope=%q: it is user or project", o.scope)}
+				return exit.Usage(fmt.Errorf("--scope=%q: it is user or project", o.scope))
 			}
 			if o.undo {
 				chosen, err := choose(install.Known(), args)
 				if err != nil && len(args) > 0 {
 					return err
 				}
-				return a.undo(cmd.Context(), "install", chosen, nil, o)
+				return undo(cmd.Context(), a.io, "install", chosen, nil, o)
 			}
-			return a.install(cmd.Context(), args, o)
+			return installBridge(cmd.Context(), a.io, args, o)
 		},
 	}
 	f := cmd.Flags()
@@ -74,6 +76,18 @@ func hostIDs() (ids []string) {
 	return ids
 }
 
+// mover changes hosts' files, and what the bridge keeps for servers that move.
+type mover struct {
+	io      *terminal.Streams
+	journal *install.Journal
+	secrets secretCommands
+}
+
+func newMover(io *terminal.Streams, verb string) (mover, error) {
+	j, err := journal(verb)
+	return mover{io, j, secretCommands{io, secretStore()}}, err
+}
+
 // journal returns what remembers the files that a command has written.
 func journal(verb string) (*install.Journal, error) {
 	if stateDir() == "" {
@@ -82,12 +96,12 @@ func journal(verb string) (*install.Journal, error) {
 	return &install.Journal{Dir: stateDir(), Verb: verb}, nil
 }
 
-func (a *app) install(ctx context.Context, names []string, o installOptions) error {
+func installBridge(ctx context.Context, io *terminal.Streams, names []string, o installOptions) error {
 	cfg, err := readConfig()
 	if err != nil {
 		return err
 	}
-	j, err := journal("install")
+	m, err := newMover(io, "install")
 	if err != nil {
 		return err
 	}
@@ -98,8 +112,8 @@ func (a *app) install(ctx context.Context, names []string, o installOptions) err
 		return err
 	}
 	var vars []string
-	if c.Command, vars, err = startedWith(exe, c.Project); err != nil {
-		return err
+	if c.Command, vars, err = install.StartedWith(exe, version(), c.Project); err != nil {
+		return exit.Usage(err)
 	}
 	var policy *install.File
 	if !c.Project { // a project's file is for others too
@@ -125,10 +139,10 @@ func (a *app) install(ctx context.Context, names []string, o installOptions) err
 	if err != nil {
 		return err
 	}
-	plans, failed := a.plan(installer, chosen)
+	plans, failed := m.plan(installer, chosen)
 	if o.show {
-		a.printPlans(policy, plans)
-		return failure(failed)
+		printPlans(io.Out, policy, plans)
+		return exit.If(failed)
 	}
 	for i := range plans {
 		if cmd := plans[i].Command; !o.hosts || cmd == nil || !onPath(cmd[0]) {
@@ -136,24 +150,17 @@ func (a *app) install(ctx context.Context, names []string, o installOptions) err
 		}
 	}
 	each := len(names) == 0 && !o.all && !o.yes
-	if err := a.writePlans(ctx, j, policy, plans, each, o.yes); err != nil {
+	if err := m.writePlans(ctx, policy, plans, each, o.yes); err != nil {
 		return err
 	}
-	a.printStatsLine(ctx, cfg)
-	return failure(failed)
+	printStatsLine(ctx, io.Out, cfg)
+	return exit.If(failed)
 }
 
 // printStatsLine ends what changes hosts with what that is for.
-func (a *app) printStatsLine(ctx context.Context, cfg config) {
+func printStatsLine(ctx context.Context, out *terminal.Output, cfg config) {
 	found := scan(cfg, slog.New(slog.DiscardHandler))
-	fmt.Fprintln(a.stdout, "mcp-bridge stats: "+statsLine(ctx, cfg, found))
-}
-
-func failure(failed bool) error {
-	if failed {
-		return exitError{exitFailure}
-	}
-	return nil
+	fmt.Fprintln(out, "mcp-bridge stats: "+statsLine(ctx, cfg, found))
 }
 
 func onPath(command string) bool {
@@ -173,7 +180,7 @@ func choose(all []install.Host, names []string) (chosen []install.Host, err erro
 			if like := text.Nearest(name, ids); like != nil {
 				near = "did you mean " + strings.Join(like, " or ") + "?"
 			}
-			return nil, usageError{fmt.Errorf("there is no host %q; %s", name, near)}
+			return nil, exit.Usage(fmt.Errorf("there is no host %q; %s", name, near))
 		}
 		chosen = append(chosen, all[i])
 	}
@@ -183,25 +190,25 @@ func choose(all []install.Host, names []string) (chosen []install.Host, err erro
 		}
 	}
 	if chosen == nil {
-		return nil, usageError{errors.New("no host was found here; name one, such as claude-code " +
-			"(mcp-bridge install --help lists them)")}
+		return nil, exit.Usage(errors.New("no host was found here; name one, such as claude-code " +
+			"(mcp-bridge install --help lists them)"))
 	}
 	return chosen, nil
 }
 
 // plan plans for each host, and says which ones have nothing to do or can't be changed.
-func (a *app) plan(installer *install.Installer, chosen []install.Host) (plans []install.Plan, failed bool) {
+func (m mover) plan(installer *install.Installer, chosen []install.Host) (plans []install.Plan, failed bool) {
 	for _, h := range chosen {
 		p, err := installer.Plan(h)
 		switch {
 		case err != nil:
 			failed = true
-			a.complain(err)
+			m.io.Complain(err)
 		case len(p.Files) == 0:
-			fmt.Fprintf(a.stdout, "%s: has the bridge already, as %s\n", p.Host, p.Already)
+			fmt.Fprintf(m.io.Out, "%s: has the bridge already, as %s\n", p.Host, p.Already)
 			if p.Lacks != nil {
 				fmt.Fprintf(
-					a.stdout,
+					m.io.Out,
 					"%s: its entry sets no %s; to have a policy and a record of calls there, add to its "+
 						"variables: %s\n",
 					p.Host,
@@ -224,25 +231,16 @@ func namesOfVars(vars []string) (names []string) {
 	return names
 }
 
-// complain says what went wrong with one host; the others go on.
-func (a *app) complain(err error) {
-	a.say("mcp-bridge: " + text.Escape(err.Error()))
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		a.say("next: " + text.Escape(hinted.Hint()))
-	}
-}
-
-func (a *app) printPlans(policy *install.File, plans []install.Plan) {
+func printPlans(out *terminal.Output, policy *install.File, plans []install.Plan) {
 	if policy != nil && len(plans) > 0 {
-		fmt.Fprintln(a.stdout, "# "+policyTitle+"\n"+policy.Diff())
+		fmt.Fprintln(out, "# "+policyTitle+"\n"+policy.Diff())
 	}
 	for _, p := range plans {
-		fmt.Fprint(a.stdout, shownPlan(p))
+		fmt.Fprint(out, shownPlan(p))
 		if p.Command != nil {
-			fmt.Fprintln(a.stdout, "its own command for the entry alone:\n    "+shellLine(p.Command))
+			fmt.Fprintln(out, "its own command for the entry alone:\n    "+shellLine(p.Command))
 		}
-		fmt.Fprintln(a.stdout, "then: "+p.Next+"\n")
+		fmt.Fprintln(out, "then: "+p.Next+"\n")
 	}
 }
 
@@ -272,7 +270,7 @@ func shownPlan(p install.Plan) string {
 }
 
 // writePlans asks and writes, host by host or all at once.
-func (a *app) writePlans(ctx context.Context, j *install.Journal, policy *install.File, plans []install.Plan,
+func (m mover) writePlans(ctx context.Context, policy *install.File, plans []install.Plan,
 	each, yes bool) error {
 	groups := [][]install.Plan{plans}
 	if each {
@@ -299,65 +297,65 @@ func (a *app) writePlans(ctx context.Context, j *install.Journal, policy *instal
 				shown += "The entry is written by: " + shellLine(p.Command) + "\n"
 			}
 		}
-		err := a.confirm(ctx, shown+"\n", "Write this? [y/N] ", yes)
-		if no := (exitError{}); errors.As(err, &no) && each {
+		err := m.io.Confirm(ctx, shown+"\n", "Write this? [y/N] ", yes)
+		if no := (exit.Error{}); errors.As(err, &no) && each {
 			continue
 		} else if err != nil {
 			return err
 		}
 		if policy != nil {
-			if err := a.writePolicy(ctx, j, policy); err != nil {
+			if err := m.writePolicy(ctx, policy); err != nil {
 				return err
 			}
 			policy = nil
 		}
 		for _, p := range group {
-			if err := a.writePlan(ctx, j, p); err != nil {
+			if err := m.writePlan(ctx, p); err != nil {
 				failed = true
-				a.complain(fmt.Errorf("%s: %w", p.Host, err))
+				m.io.Complain(fmt.Errorf("%s: %w", p.Host, err))
 				continue
 			}
 			written = true
 		}
 	}
 	if written {
-		fmt.Fprintln(a.stdout, "To take it back, type: mcp-bridge install --undo")
+		fmt.Fprintln(m.io.Out, "To take it back, type: mcp-bridge install --undo")
 	}
-	return failure(failed)
+	return exit.If(failed)
 }
 
 // writePolicy writes the first policy, to which the user has said yes.
-func (a *app) writePolicy(ctx context.Context, j *install.Journal, policy *install.File) error {
-	kept, err := a.lasting()
+func (m mover) writePolicy(ctx context.Context, policy *install.File) error {
+	kept, err := lasting(m.io.Err)
 	if err != nil {
 		return err
 	}
-	if err := j.Write(ctx, policy); err != nil {
+	if err := m.journal.Write(ctx, policy); err != nil {
 		return err
 	}
 	if err := kept.Trust(policy.Path, policy.New); err != nil {
 		return fmt.Errorf("keeping the approval of the policy: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "policy: written to %s\n", text.Escape(policy.Path))
+	fmt.Fprintf(m.io.Out, "policy: written to %s\n", text.Escape(policy.Path))
 	return nil
 }
 
-func (a *app) writePlan(ctx context.Context, j *install.Journal, p install.Plan) error {
+func (m mover) writePlan(ctx context.Context, p install.Plan) error {
 	for i, f := range p.Files {
 		if !f.Changed() {
 			continue
 		}
 		err := error(nil)
 		if p.Command != nil && i == 0 {
-			err = j.WriteBy(ctx, f, func() error { return runCommand(ctx, p.Command) })
+			err = m.journal.WriteBy(ctx, f, func() error { return runCommand(ctx, p.Command) })
 		} else {
-			err = j.Write(ctx, f)
+			err = m.journal.Write(ctx, f)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(a.stdout, "%s: installed in %s; %s\n", p.Host, text.Escape(p.Files[0].Path), p.Next)
+	fmt.Fprintf(m.io.Out, "%s: installed in %s; %s\n", p.Host, text.Escape(p.Files[0].Path), p.Next)
 	return nil
 }
 

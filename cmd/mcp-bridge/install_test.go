@@ -44,9 +44,9 @@ func TestInstallAsks(t *testing.T) {
 			}
 			screen := &typing{Reader: strings.NewReader(tt.typed)}
 			var stdout, stderr bytes.Buffer
-			a := &app{stdin: strings.NewReader("y\n"), stdout: terminal.New(&stdout), stderr: terminal.New(&stderr),
-				openTerminal: func() (io.ReadWriteCloser, error) { return screen, nil }}
-			_ = a.install(t.Context(), nil, installOptions{all: tt.all, scope: "user"})
+			a := &app{io: &terminal.Streams{In: strings.NewReader("y\n"), Out: terminal.New(&stdout),
+				Err: terminal.New(&stderr), Open: func() (io.ReadWriteCloser, error) { return screen, nil }}}
+			_ = installBridge(t.Context(), a.io, nil, installOptions{all: tt.all, scope: "user"})
 			for p, want := range map[string]bool{cursor: tt.cursor, codex: tt.codex,
 				filepath.Join(home, ".config/mcp-bridge/policy.toml"): tt.cursor || tt.codex} {
 				if text, _ := os.ReadFile(p); (len(text) > 0) != want {

@@ -11,8 +11,10 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/kubernetes"
 )
 
-// newCluster returns the cluster that MCP_BRIDGE_RUNTIME names.
-var newCluster = func(e engines) detect.Candidate {
+func init() { newCluster, thirdPartyKubernetes = clusterOf, noticesOfKubernetes }
+
+// clusterOf returns the cluster that MCP_BRIDGE_RUNTIME names.
+func clusterOf(e engines) detect.Candidate {
 	where, namespace := cluster(e.cfg.Runtime)
 	cfg := kubernetes.Config{Context: where, Namespace: namespace, Hardening: e.hardening, Log: e.log}
 	return detect.Candidate{Name: "kubernetes", Endpoint: strings.Trim(where+"/"+namespace, "/"),
@@ -30,7 +32,5 @@ func cluster(s string) (where, namespace string) {
 	return where, ""
 }
 
-// thirdPartyKubernetes is the licences and notices of what the build tag adds to thirdParty.
-//
 //go:embed THIRD_PARTY_KUBERNETES
-var thirdPartyKubernetes string
+var noticesOfKubernetes string

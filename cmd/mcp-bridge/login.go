@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -69,6 +71,12 @@ type loginOptions struct {
 	scopes                  []string
 }
 
+// loginCommands are what the user does with logins.
+type loginCommands struct {
+	io *terminal.Streams
+	loginOptions
+}
+
 func loginCmd(a *app) *cobra.Command {
 	var o loginOptions
 	cmd := &cobra.Command{
@@ -79,21 +87,21 @@ func loginCmd(a *app) *cobra.Command {
 		ValidArgsFunction: completeRemote,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.scopes, err = oauth.Scopes(o.scopes...); err != nil {
-				return usageError{fmt.Errorf("--scope: %w", err)}
+				return exit.Usage(fmt.Errorf("--scope: %w", err))
 			}
 			switch {
 			case o.status:
-				return a.loginStatus(args, o.json)
+				return loginCommands{a.io, o}.showStatus(args)
 			case o.json:
-				return usageError{errors.New("--json goes with --status")}
+				return exit.Usage(errors.New("--json goes with --status"))
 			case len(args) == 0:
-				return usageError{errors.New("name a server, or give --status for the logins there are")}
+				return exit.Usage(errors.New("name a server, or give --status for the logins there are"))
 			}
-			srv, err := a.remoteServer(args[0])
+			srv, err := remoteServer(a.io.Err, args[0])
 			if err != nil {
 				return err
 			}
-			return a.login(cmd.Context(), srv, o)
+			return loginCommands{a.io, o}.login(cmd.Context(), srv)
 		},
 	}
 	cmd.Flags().BoolVar(&o.status, "status", false, "show which remote servers you are logged in to")
@@ -112,7 +120,7 @@ func logoutCmd(a *app) *cobra.Command {
 
 		ValidArgsFunction: completeRemote,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			srv, err := a.remoteServer(args[0])
+			srv, err := remoteServer(a.io.Err, args[0])
 			if err != nil {
 				return err
 			}
@@ -123,7 +131,7 @@ func logoutCmd(a *app) *cobra.Command {
 			if err := source.Logout(cmd.Context(), srv); err != nil {
 				return fmt.Errorf("server %q: %w", srv.Name, err)
 			}
-			fmt.Fprintf(a.stdout, "logged out of %s\n", srv.Name)
+			fmt.Fprintf(a.io.Out, "logged out of %s\n", srv.Name)
 			return nil
 		},
 	}
@@ -138,28 +146,28 @@ func loginServers(c discovery.Catalog) []discovery.Server {
 	return slices.DeleteFunc(c.Servers, func(s discovery.Server) bool { return !isRemote(s) })
 }
 
-// remoteServer finds a configured server by its name or its alias.
-func (a *app) remoteServer(name string) (discovery.Server, error) {
+// remoteServer finds a configured server by its name or its alias. It logs to stderr.
+func remoteServer(stderr io.Writer, name string) (discovery.Server, error) {
 	cfg, err := readConfig()
 	if err != nil {
 		return discovery.Server{}, err
 	}
-	c, err := only(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), []string{name})
+	c, err := only(scan(cfg, cfg.logger(stderr, slog.LevelWarn)), []string{name})
 	switch {
 	case err != nil:
 		return discovery.Server{}, err
 	case len(c.Servers) == 0:
 		p := c.Problems[0]
-		return discovery.Server{}, usageError{fmt.Errorf("server %q is not used: %s", name, p.Reason)}
+		return discovery.Server{}, exit.Usage(fmt.Errorf("server %q is not used: %s", name, p.Reason))
 	case !isRemote(c.Servers[0]):
-		return discovery.Server{}, usageError{fmt.Errorf(
-			"server %q is a program on this machine; there is nothing to log in to", c.Servers[0].Name)}
+		return discovery.Server{}, exit.Usage(fmt.Errorf(
+			"server %q is a program on this machine; there is nothing to log in to", c.Servers[0].Name))
 	}
 	return c.Servers[0], nil
 }
 
 // login asks the user to agree, and keeps what that gives.
-func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) error {
+func (c loginCommands) login(ctx context.Context, srv discovery.Server) error {
 	source, err := loginSource()
 	if err != nil {
 		return err
@@ -167,20 +175,20 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	late := fmt.Errorf("you did not agree within %v", agreeTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, agreeTimeout, late)
 	defer cancel()
-	l := oauth.Login{Server: srv, Scopes: o.scopes, Paste: a.stdin, Confirm: a.confirmParties}
-	if !o.noBrowser {
+	l := oauth.Login{Server: srv, Scopes: c.scopes, Paste: c.io.In, Confirm: c.confirm}
+	if !c.noBrowser {
 		l.Open = oauth.Browser()
 	}
 	l.Show = func(page string, p oauth.Parties) {
-		fmt.Fprintf(a.stderr, "%s\nTo log in to %s, agree here:\n\n  %s\n\n", p, srv.Name, page)
+		fmt.Fprintf(c.io.Err, "%s\nTo log in to %s, agree here:\n\n  %s\n\n", p, srv.Name, page)
 		if l.Open == nil {
-			a.say("If that browser is on another machine it will end at an address that it can't open: paste that " +
-				"address here.")
+			c.io.Say("If that browser is on another machine it will end at an address that it can't open: paste " +
+				"that address here.")
 		}
 	}
 	in, err := source.Login(ctx, l)
 	if errors.Is(err, oauth.ErrOff) {
-		return usageError{fmt.Errorf("server %q: its entry in %s says not to log in", srv.Name, srv.Source)}
+		return exit.Usage(fmt.Errorf("server %q: its entry in %s says not to log in", srv.Name, srv.Source))
 	}
 	if err != nil {
 		return err
@@ -188,16 +196,16 @@ func (a *app) login(ctx context.Context, srv discovery.Server, o loginOptions) e
 	if in == secrets.InFile {
 		in = "file of logins, which only you can read"
 	}
-	fmt.Fprintf(a.stdout, "logged in to %s (kept in the %s)\n", srv.Name, in)
+	fmt.Fprintf(c.io.Out, "logged in to %s (kept in the %s)\n", srv.Name, in)
 	return nil
 }
 
 var errUnanswered = errors.New("there was no answer; run it at a terminal")
 
-// confirmParties asks on the terminal what a login has to ask. What is typed ahead stays with
+// confirm asks on the terminal what a login has to ask. What is typed ahead stays with
 // stdin.
-func (a *app) confirmParties(ctx context.Context, p oauth.Parties) (bool, error) {
-	yes, answered, err := a.ask(ctx, p.Question()+"\nGo on? [y/N] ")
+func (c loginCommands) confirm(ctx context.Context, p oauth.Parties) (bool, error) {
+	yes, answered, err := c.io.Ask(ctx, p.Question()+"\nGo on? [y/N] ")
 	if err == nil && !answered {
 		err = errUnanswered
 	}
@@ -216,15 +224,15 @@ type loginJSON struct {
 	Problem  string     `json:"problem,omitempty"`
 }
 
-// loginStatus shows the login to one server or to all.
-func (a *app) loginStatus(only []string, asJSON bool) error {
+// showStatus shows the login to one server or to all.
+func (c loginCommands) showStatus(only []string) error {
 	store := loginStore()
 	if store == nil {
 		return errNoState
 	}
 	var servers []discovery.Server
 	if len(only) == 1 {
-		srv, err := a.remoteServer(only[0])
+		srv, err := remoteServer(c.io.Err, only[0])
 		if err != nil {
 			return err
 		}
@@ -234,24 +242,24 @@ func (a *app) loginStatus(only []string, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		servers = loginServers(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)))
+		servers = loginServers(scan(cfg, cfg.logger(c.io.Err, slog.LevelWarn)))
 	}
 	all := []loginJSON{}
 	for _, srv := range servers {
 		all = append(all, statusOf(store, srv))
 	}
-	if asJSON {
-		return printJSON(a.stdout, all)
+	if c.json {
+		return terminal.JSON(c.io.Out, all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(a.stdout, "there are no remote servers; mcp-bridge servers says what was found")
+		fmt.Fprintln(c.io.Out, "there are no remote servers; mcp-bridge servers says what was found")
 		return nil
 	}
 	rows := [][]string{{"SERVER", "LOGIN", "KEPT IN", "SCOPE"}}
 	for _, l := range all {
 		rows = append(rows, []string{l.Server, l.text(), cmp.Or(l.In, "-"), cmp.Or(l.Scope, "-")})
 	}
-	a.stdout.Screen().Table(terminal.Table{Rows: rows})
+	c.io.Out.Screen().Table(terminal.Table{Rows: rows})
 	return nil
 }
 

@@ -60,8 +60,8 @@ func TestConfirmParties(t *testing.T) {
 		err error
 	}{"y\n": {true, nil}, "n\n": {false, nil}, "": {false, errUnanswered}} {
 		said := &bytes.Buffer{}
-		yes, err := (&app{stdin: strings.NewReader(typed), stderr: terminal.New(said)}).confirmParties(t.Context(),
-			p)
+		c := loginCommands{io: &terminal.Streams{In: strings.NewReader(typed), Err: terminal.New(said)}}
+		yes, err := c.confirm(t.Context(), p)
 		if yes != want.yes || !errors.Is(err, want.err) {
 			t.Errorf("%q: got %v, %v", typed, yes, err)
 		}
@@ -72,7 +72,8 @@ func TestConfirmParties(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	late := errors.New("too late")
 	cancel(late)
-	if yes, err := (&app{stdin: silent, stderr: terminal.New(io.Discard)}).confirmParties(ctx, p); yes ||
+	c := loginCommands{io: &terminal.Streams{In: silent, Err: terminal.New(io.Discard)}}
+	if yes, err := c.confirm(ctx, p); yes ||
 		!errors.Is(err, late) {
 		t.Errorf("got %v, %v", yes, err)
 	}

@@ -17,23 +17,9 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/startup"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
-)
-
-// Exit codes. A run of code that ended by itself ends the command with the code's own status
-// instead.
-const (
-	exitOK          = 0
-	exitFailure     = 1   // something went wrong; the code raised an exception
-	exitUsage       = 2   // the command line or the environment is wrong
-	exitAsked       = 3   // of policy test: the user would be asked
-	exitDenied      = 4   // of policy test: the call would be denied
-	exitUnavailable = 69  // the machine isn't ready, as EX_UNAVAILABLE in sysexits(3)
-	exitTimeout     = 124 // the code's time was up, as in timeout(1)
-	exitInterrupted = 130 // SIGINT, or the run was cancelled
-	exitMemory      = 137 // the code ran out of memory
-	exitPipe        = 141 // the reader of standard output is gone, as after SIGPIPE
 )
 
 func main() {
@@ -44,9 +30,9 @@ func main() {
 
 // run runs the program, and returns the code with which the process ends.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr), frames: stdout,
-		openTerminal: terminal.Open}
-	ctx, stop := untilSignal(context.Background(), a.takes)
+	a := &app{frames: stdout, io: &terminal.Streams{In: stdin, Out: terminal.New(stdout),
+		Err: terminal.New(stderr), Open: terminal.Open}}
+	ctx, stop := untilSignal(context.Background(), a.interrupts.Takes)
 	defer stop()
 	// Without this, a write to a client that is gone would end the process before it cleans up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -55,30 +41,30 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetOut(a.io.Out)
+	root.SetErr(a.io.Err)
 	err := a.unprinted(root.ExecuteContext(ctx))
 	if err == nil {
-		return exitOK
+		return exit.OK
 	}
 	if ctx.Err() != nil {
-		return exitInterrupted // whatever else the error is
+		return exit.Interrupted // whatever else the error is
 	}
-	var code exitError
+	var code exit.Error
 	if errors.As(err, &code) {
-		return code.code
+		return code.Code
 	}
-	fmt.Fprintln(a.stderr, "mcp-bridge: "+err.Error())
+	fmt.Fprintln(a.io.Err, "mcp-bridge: "+err.Error())
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		fmt.Fprintln(a.stderr, "next: "+hinted.Hint())
-		return exitUnavailable
+		fmt.Fprintln(a.io.Err, "next: "+hinted.Hint())
+		return exit.Unavailable
 	}
-	var usage usageError
+	var usage exit.UsageError
 	if errors.As(err, &usage) {
-		return exitUsage
+		return exit.Misused
 	}
-	return exitFailure
+	return exit.Failed
 }
 
 // A signalError is the cause of a context that a signal has ended.
@@ -130,16 +116,6 @@ func untilSignal(parent context.Context, takes func(os.Signal) bool) (ctx contex
 	}
 }
 
-// takes reports whether a signal ends something else than the program, which it does then.
-func (a *app) takes(s os.Signal) bool {
-	end := a.interrupts.Load()
-	if s != os.Interrupt || end == nil {
-		return false
-	}
-	(*end)()
-	return true
-}
-
 // endAtOnce lets the next signal end the process; the watchdog cleans up. Serve, which was told to
 // end and does, then ends with code 0: Claude Code logs a failure of a server that its second
 // signal kills.
@@ -153,33 +129,25 @@ func (a *app) endAtOnce(usual func()) {
 	usual()
 	go func() { // until the process ends
 		<-next
-		os.Exit(exitOK) //nolint:forbidigo // the process was told to end, and its watchdog cleans up
+		os.Exit(exit.OK) //nolint:forbidigo // the process was told to end, and its watchdog cleans up
 	}()
 }
-
-// exitError ends the command with a code; everything to be said has been said.
-type exitError struct{ code int }
-
-func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
-// usageError is a mistake in the command line or the environment.
-type usageError struct{ error }
 
 // unprinted returns how a command ends whose own error is err, once it is known whether all that it
 // printed was written. An error of its own says more; a code with which it ends anyway stays.
 func (a *app) unprinted(err error) error {
-	lost := a.stdout.Err()
-	var ends exitError
+	lost := a.io.Out.Err()
+	var ends exit.Error
 	switch {
 	case lost == nil:
 	case errors.Is(lost, syscall.EPIPE): // the reader, such as head(1), has enough
 		if err == nil || errors.Is(err, lost) {
-			return exitError{exitPipe}
+			return exit.With(exit.Pipe)
 		}
 	case err == nil, errors.Is(err, lost) && err.Error() == lost.Error(): // the same error, without more words
 		return lostError{lost}
 	case errors.As(err, &ends):
-		fmt.Fprintln(a.stderr, "mcp-bridge: "+lostError{lost}.Error())
+		fmt.Fprintln(a.io.Err, "mcp-bridge: "+lostError{lost}.Error())
 	}
 	return err
 }
@@ -198,6 +166,9 @@ func (e lostError) Unwrap() error { return e.err }
 //go:embed THIRD_PARTY
 var thirdParty string
 
+// thirdPartyKubernetes is those of what the build tag kubernetes adds.
+var thirdPartyKubernetes string
+
 func versionCmd(a *app) *cobra.Command {
 	var licenses bool
 	cmd := &cobra.Command{
@@ -206,10 +177,10 @@ func versionCmd(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
 			if licenses {
-				fmt.Fprint(a.stdout, thirdParty, thirdPartyKubernetes)
+				fmt.Fprint(a.io.Out, thirdParty, thirdPartyKubernetes)
 				return
 			}
-			fmt.Fprintln(a.stdout, "mcp-bridge", version())
+			fmt.Fprintln(a.io.Out, "mcp-bridge", version())
 		},
 	}
 	cmd.Flags().BoolVar(&licenses, "licenses", false,
@@ -263,12 +234,12 @@ func demoServerCmd(a *app) *cobra.Command {
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return fixture.ServeScript(cmd.Context(), a.stdin, a.frames, fixture.GitHub)
+				return fixture.ServeScript(cmd.Context(), a.io.In, a.frames, fixture.GitHub)
 			}
-			err := fixture.Serve(cmd.Context(), a.stdin, a.frames)
-			var exit *fixture.ExitError
-			if errors.As(err, &exit) {
-				return exitError{exit.Code}
+			err := fixture.Serve(cmd.Context(), a.io.In, a.frames)
+			var own *fixture.ExitError
+			if errors.As(err, &own) {
+				return exit.With(own.Code)
 			}
 			return err
 		},

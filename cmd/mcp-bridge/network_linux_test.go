@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 // traced is a command whose system calls are traced.
@@ -36,12 +38,12 @@ const conversation = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` 
 var withoutEngine = []traced{
 	{args: ""}, {args: "help"}, {args: "version"}, {args: "completion"}, {args: "completion bash"},
 	{args: "completion zsh"}, {args: "completion fish"}, {args: "completion powershell"}, {args: "man pages"},
-	{args: "demo-server"}, {args: watchdogName, code: exitUnavailable},
+	{args: "demo-server"}, {args: watchdogName, code: exit.Unavailable},
 	{args: "install --all --print", says: "mcp-bridge"}, {args: "install --all --yes"},
 	{args: "tools shop", says: "list_orders"}, {args: "adopt --print", says: "tokens"}, {args: "adopt --yes"},
-	{args: "servers"}, {args: "servers shop"}, {args: "servers --check web", code: exitFailure, asks: true},
-	{args: "servers approve --all"}, {args: "stats"}, {args: "doctor", code: exitUnavailable},
-	{args: "login --status"}, {args: "logout web", code: exitFailure},
+	{args: "servers"}, {args: "servers shop"}, {args: "servers --check web", code: exit.Failed, asks: true},
+	{args: "servers approve --all"}, {args: "stats"}, {args: "doctor", code: exit.Unavailable},
+	{args: "login --status"}, {args: "logout web", code: exit.Failed},
 	{args: "secret"}, {args: "secret set n", input: "hunter2\n"}, {args: "secret list"},
 	{args: "secret remove n"},
 	{args: "token"}, {args: "token add alice"}, {args: "token list", says: "alice"},
@@ -49,12 +51,12 @@ var withoutEngine = []traced{
 	{args: "policy"}, {args: "policy check"}, {args: "policy list"}, {args: "policy test shop.list_orders"},
 	{args: "policy grant shop.list_orders"}, {args: "policy forget shop.list_orders"},
 	{args: "policy approve --yes"},
-	{args: "env"}, {args: "env list", code: exitUnavailable}, {args: "env remove data", code: exitUnavailable},
-	{args: "env export data --oci out", code: exitUnavailable}, {args: "image", code: exitUnavailable},
-	{args: "run -c 1", code: exitUnavailable}, {args: "sandbox"}, {args: "sandbox list", says: "no sandboxes"},
-	{args: "sandbox shell k7f2", code: exitUsage}, {args: "sandbox kill k7f2", code: exitUsage},
-	{args: "sandbox python k7f2", code: exitUsage},
-	{args: "sandbox cp k7f2:a b", code: exitUsage},
+	{args: "env"}, {args: "env list", code: exit.Unavailable}, {args: "env remove data", code: exit.Unavailable},
+	{args: "env export data --oci out", code: exit.Unavailable}, {args: "image", code: exit.Unavailable},
+	{args: "run -c 1", code: exit.Unavailable}, {args: "sandbox"}, {args: "sandbox list", says: "no sandboxes"},
+	{args: "sandbox shell k7f2", code: exit.Misused}, {args: "sandbox kill k7f2", code: exit.Misused},
+	{args: "sandbox python k7f2", code: exit.Misused},
+	{args: "sandbox cp k7f2:a b", code: exit.Misused},
 	{args: "serve", input: conversation, says: `"run_python"`},
 	{args: "serve --http 127.0.0.1:0", until: "msg=listening", says: "msg=listening"},
 	{args: "adopt --undo --yes"}, {args: "install --undo --yes"},

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
@@ -63,11 +64,11 @@ func (c config) artifacts(log *slog.Logger) (*files.Store, error) {
 		dir = filepath.Join(data, "artifacts")
 	}
 	if about, err := os.Stat(dir); err == nil && !about.IsDir() {
-		return nil, usageError{errors.New("MCP_BRIDGE_ARTIFACTS=" + dir + " is no directory; name one, or none")}
+		return nil, exit.Usage(errors.New("MCP_BRIDGE_ARTIFACTS=" + dir + " is no directory; name one, or none"))
 	}
 	s, err := files.Open(dir, log)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("MCP_BRIDGE_ARTIFACTS: %w", err)}
+		return nil, exit.Usage(fmt.Errorf("MCP_BRIDGE_ARTIFACTS: %w", err))
 	}
 	return s, nil
 }
@@ -79,7 +80,7 @@ func (c config) inputs() (*files.Inputs, error) {
 	}
 	in, err := files.NewInputs(c.Inputs)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("MCP_BRIDGE_INPUTS: %w", err)}
+		return nil, exit.Usage(fmt.Errorf("MCP_BRIDGE_INPUTS: %w", err))
 	}
 	return in, nil
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
-	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 // TestCodeCantWriteIntoAQuestion: what code prints while a question is open comes after the answer,
@@ -20,10 +19,10 @@ func TestCodeCantWriteIntoAQuestion(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var screen bytes.Buffer
 				in, typed := io.Pipe()
-				a := &app{stdin: in, stderr: terminal.New(&screen)}
-				o := newCodeOutput(&screen, &screen)
+				a := &app{io: &terminal.Streams{In: in, Err: terminal.New(&screen)}}
+				o := terminal.NewCodeOutput(&screen, &screen)
 				ctx, cancel := context.WithCancel(t.Context())
-				o.take(sandbox.Chunk{Text: "before"})
+				o.Take("stdout", "before")
 				asked := make(chan bool)
 				go func() {
 					yes, _ := a.askAmid(ctx, o, "May it?")
@@ -34,11 +33,11 @@ func TestCodeCantWriteIntoAQuestion(t *testing.T) {
 				if got := screen.String(); got != question {
 					t.Fatalf("asked %q", got)
 				}
-				big := strings.Repeat("x", maxHeld)
+				big := strings.Repeat("x", 1<<20)
 				printed := false
 				go func() {
-					o.take(sandbox.Chunk{Text: "\rAllow ls? "})
-					o.take(sandbox.Chunk{Stream: "stderr", Text: big})
+					o.Take("stdout", "\rAllow ls? ")
+					o.Take("stderr", big)
 					printed = true
 				}()
 				synctest.Wait()

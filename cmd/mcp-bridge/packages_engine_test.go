@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 // packaged builds an environment with the package big.
@@ -39,7 +41,7 @@ func TestPackagesOfARunOnEngine(t *testing.T) {
 		{name: "a program that it starts has none", env: s.name, stdout: "1\n", code: "import subprocess, sys\n" +
 			"print(subprocess.run([sys.executable, '-c', 'import big'], stderr=-3).returncode)"},
 		{name: "nowhere", code: strings.Replace(wantsBig, "big>=1", "big>=2", 1) + "print('ran')",
-			exit:   exitUnavailable,
+			exit:   exit.Unavailable,
 			stderr: "mcp-bridge env add NAME 'big>=2'"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -37,11 +38,11 @@ func (p *parts) grants() elicit.Grants {
 var errNoPlace = errors.New("there is no directory to keep it in: set HOME")
 
 // lasting returns the approvals, for a command about what is kept.
-func (a *app) lasting() (*approvals.Approvals, error) {
+func lasting(stderr *terminal.Output) (*approvals.Approvals, error) {
 	if stateDir() == "" {
 		return nil, errNoPlace
 	}
-	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil)))), nil
+	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(stderr, nil)))), nil
 }
 
 // warnOfPolicy logs what a person should know of the policy before it is needed.
@@ -74,20 +75,23 @@ func policyCmd(a *app) *cobra.Command {
 	}
 	check := &cobra.Command{
 		Use: "check", Short: "Read the policy, and say what is wrong with it", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.withParts(cmd.Context(), once, a.policyCheck) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withParts(cmd.Context(), a.io.Err, once, func(_ context.Context, p *parts) error {
+				return policyCommands{parts: p, io: a.io}.check()
+			})
+		},
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "Show the tools that you always allow", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.policyList() },
+		RunE: func(*cobra.Command, []string) error { return policyList(a.io) },
 	}
 	var who string
 	grant := &cobra.Command{
 		Use: "grant SERVER.TOOL", Short: "Always allow a tool that the policy would ask you about",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
-				p.speakFor(who)
-				return a.policyGrant(ctx, p, args[0])
+			return withParts(cmd.Context(), a.io.Err, once, func(ctx context.Context, p *parts) error {
+				return commandsFor(who, p, a.io).allow(ctx, args[0])
 			})
 		},
 	}
@@ -97,7 +101,7 @@ func policyCmd(a *app) *cobra.Command {
 		Use:   "forget SERVER.TOOL…",
 		Short: "Ask again about tools that you always allow; * stands for any characters, ? for one",
 		Args:  cobra.MinimumNArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.policyForget(args, whose) },
+		RunE:  func(_ *cobra.Command, args []string) error { return policyForget(a.io, args, whose) },
 	}
 	forget.Flags().StringVar(&whose, "who", "", "the `principal` whose code is asked about again; default: all")
 	cmd.AddCommand(check, policyTestCmd(a), policyApproveCmd(a), list, grant, forget)
@@ -106,13 +110,20 @@ func policyCmd(a *app) *cobra.Command {
 
 const whoUsage = "the `principal` whose code calls it, over HTTP"
 
-// speakFor has what follows be about a principal.
-func (p *parts) speakFor(who string) {
-	p.principal = who
+// policyCommands are what the user asks about the policy.
+type policyCommands struct {
+	*parts
+	io        *terminal.Streams
+	principal string // whose code calls
+}
+
+// commandsFor has the bridge follow what the policy says of a principal's code.
+func commandsFor(who string, p *parts, io *terminal.Streams) policyCommands {
 	if p.broken == nil {
 		p.policy, _ = p.policy.For(who)
 		p.bridge.UpdatePolicy(p.policy)
 	}
+	return policyCommands{p, io, who}
 }
 
 func policyApproveCmd(a *app) *cobra.Command {
@@ -123,40 +134,40 @@ func policyApproveCmd(a *app) *cobra.Command {
 		Long: "Say yes to a policy that was changed while code was run, and that code may have written.\n" +
 			"It shows the file that MCP_BRIDGE_POLICY names, and asks. Bridges follow it from then on.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.policyApprove(cmd.Context(), yes) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return policyApprove(cmd.Context(), a.io, yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
 	return cmd
 }
 
-func (a *app) policyCheck(_ context.Context, p *parts) error {
+func (c policyCommands) check() error {
 	var bad *policy.FileError
 	switch {
-	case errors.As(p.broken, &bad) && len(bad.More) > 0:
+	case errors.As(c.broken, &bad) && len(bad.More) > 0:
 		for _, e := range slices.Concat([]*policy.FileError{bad}, bad.More) {
-			fmt.Fprintln(a.stderr, "mcp-bridge: "+e.Mistake())
+			fmt.Fprintln(c.io.Err, "mcp-bridge: "+e.Mistake())
 		}
-		fmt.Fprintf(a.stderr, "the policy can't be used: it has %d mistakes, and no code will be run\n",
+		fmt.Fprintf(c.io.Err, "the policy can't be used: it has %d mistakes, and no code will be run\n",
 			len(bad.More)+1)
-		return exitError{exitUnavailable}
-	case p.policy == nil:
-		return p.broken
-	case p.policy.Path() == "":
-		fmt.Fprintln(a.stdout, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host "+
+		return exit.With(exit.Unavailable)
+	case c.policy == nil:
+		return c.broken
+	case c.policy.Path() == "":
+		fmt.Fprintln(c.io.Out, "MCP_BRIDGE_POLICY is not set: code may call every tool that its server's host "+
 			"shows"+hostsPolicy("policy check"))
 		return nil
 	}
-	rules, limits := p.policy.Size()
-	fmt.Fprintf(a.stdout, "%s: in order; rules: %d, limits: %d\n", p.policy.Path(), rules, limits)
-	known := serverNames(p.catalog)
+	rules, limits := c.policy.Size()
+	fmt.Fprintf(c.io.Out, "%s: in order; rules: %d, limits: %d\n", c.policy.Path(), rules, limits)
+	known := serverNames(c.catalog)
 	missing := func(names []string, tool string) string {
-		why, sure := p.bridge.Catalog().Unreachable(tool, firstNames(p.catalog, names)...)
+		why, sure := c.bridge.Catalog().Unreachable(tool, firstNames(c.catalog, names)...)
 		return map[bool]string{true: why}[sure]
 	}
-	for _, line := range slices.Concat(p.policy.Unused(known), p.policy.Missing(known, missing)) {
-		fmt.Fprintln(a.stdout, "warning: "+line)
+	for _, line := range slices.Concat(c.policy.Unused(known), c.policy.Missing(known, missing)) {
+		fmt.Fprintln(c.io.Out, "warning: "+line)
 	}
-	return p.broken
+	return c.broken
 }
 
 // hostsPolicy tells of the policy that install has hosts follow, which no command does by itself,
@@ -171,7 +182,7 @@ func hostsPolicy(command string) string {
 }
 
 // policyApprove takes the user's yes to the policy as it is shown.
-func (a *app) policyApprove(ctx context.Context, yes bool) error {
+func policyApprove(ctx context.Context, io *terminal.Streams, yes bool) error {
 	cfg, err := readConfig()
 	if err != nil {
 		return err
@@ -181,21 +192,21 @@ func (a *app) policyApprove(ctx context.Context, yes bool) error {
 		return err
 	}
 	if file.Path() == "" {
-		return usageError{errors.New("MCP_BRIDGE_POLICY is not set: set it to the file, as your host does" +
-			hostsPolicy("policy approve"))}
+		return exit.Usage(errors.New("MCP_BRIDGE_POLICY is not set: set it to the file, as your host does" +
+			hostsPolicy("policy approve")))
 	}
-	kept, err := a.lasting()
+	kept, err := lasting(io.Err)
 	if err != nil {
 		return err
 	}
 	shown := text.Escape(fmt.Sprintf("Policy %s\n%s\n", file.Path(), file.Text()))
-	if err := a.confirm(ctx, shown, "Follow it from now on? [y/N] ", yes); err != nil {
+	if err := io.Confirm(ctx, shown, "Follow it from now on? [y/N] ", yes); err != nil {
 		return err
 	}
 	if err := kept.Trust(file.Path(), file.Text()); err != nil {
 		return fmt.Errorf("keeping the approval: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "approved %s; bridges follow it from now on\n", text.Escape(file.Path()))
+	fmt.Fprintf(io.Out, "approved %s; bridges follow it from now on\n", text.Escape(file.Path()))
 	return nil
 }
 
@@ -210,16 +221,16 @@ func firstNames(c discovery.Catalog, names []string) []string {
 	return out
 }
 
-func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
-	s, tool, err := approvals.Grantee(p.catalog, name)
+func (c policyCommands) allow(ctx context.Context, name string) error {
+	s, tool, err := approvals.Grantee(c.catalog, name)
 	if err != nil {
-		return usageError{err}
+		return exit.Usage(err)
 	}
-	if p.grants() == nil {
+	if c.grants() == nil {
 		return errNoPlace
 	}
-	granted := p.grant(s, tool)
-	if err := p.approvals.Grant(granted); err != nil {
+	granted := c.grant(s, tool)
+	if err := c.approvals.Grant(granted); err != nil {
 		return fmt.Errorf("keeping that it is allowed: %w", err)
 	}
 	where := ""
@@ -230,31 +241,31 @@ func (a *app) policyGrant(ctx context.Context, p *parts, name string) error {
 	if granted.Principal != "" {
 		who = fmt.Sprintf(" by code of %q", granted.Principal)
 	}
-	fmt.Fprintf(a.stdout, "tool %q of server %q, as it is configured now%s, may be called%s without asking; "+
+	fmt.Fprintf(c.io.Out, "tool %q of server %q, as it is configured now%s, may be called%s without asking; "+
 		"a policy that denies it still does\n", tool, s.Name, where, who)
-	if why, _ := p.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
-		fmt.Fprintf(a.stdout, "  but %s\n", why)
+	if why, _ := c.bridge.Catalog().Unreachable(tool, s.Name); why != "" {
+		fmt.Fprintf(c.io.Out, "  but %s\n", why)
 	}
-	switch d, _ := p.judge(ctx, s, tool, false); {
-	case p.broken != nil:
-		fmt.Fprintf(a.stdout, "  but no code will be run: %v\n", p.broken)
+	switch d, _ := c.judge(ctx, s, tool, false); {
+	case c.broken != nil:
+		fmt.Fprintf(c.io.Out, "  but no code will be run: %v\n", c.broken)
 	case d.Verdict == policy.Deny:
-		fmt.Fprintf(a.stdout, "  but now every call of it is denied, by %s\n", d.Why())
+		fmt.Fprintf(c.io.Out, "  but now every call of it is denied, by %s\n", d.Why())
 	}
 	return nil
 }
 
 // judge returns the verdict on a tool. With start it starts the server if what that says of its
 // tool counts.
-func (p *parts) judge(ctx context.Context, s discovery.Server, tool string,
+func (c policyCommands) judge(ctx context.Context, s discovery.Server, tool string,
 	start bool) (policy.Decision, error) {
-	c := p.bridge.Catalog()
-	if d, ok := c.JudgeMethod(s.Name, tool); ok {
+	known := c.bridge.Catalog()
+	if d, ok := known.JudgeMethod(s.Name, tool); ok {
 		return d, nil
 	}
-	t, _ := c.LastListed(s.Name, tool)
-	if _, hidden := s.HiddenBy(tool); start && !hidden && p.policy.Hinted(c.Judged(s.Name, tool, nil)) {
-		all, err := p.pool.Tools(ctx, s.Name)
+	t, _ := known.LastListed(s.Name, tool)
+	if _, hidden := s.HiddenBy(tool); start && !hidden && c.policy.Hinted(known.Judged(s.Name, tool, nil)) {
+		all, err := c.pool.Tools(ctx, s.Name)
 		if err != nil {
 			return policy.Decision{}, err
 		}
@@ -262,31 +273,31 @@ func (p *parts) judge(ctx context.Context, s discovery.Server, tool string,
 			t = all[i]
 		}
 	}
-	return c.Judge(s.Name, t), nil
+	return known.Judge(s.Name, t), nil
 }
 
 // grant returns a grant for what the server said of the tool last. If nothing is known of it, the
 // grant is for what the server says when the tool is called.
-func (p *parts) grant(s discovery.Server, tool string) policy.Grant {
-	t, known := p.bridge.Catalog().LastListed(s.Name, tool)
+func (c policyCommands) grant(s discovery.Server, tool string) policy.Grant {
+	t, known := c.bridge.Catalog().LastListed(s.Name, tool)
 	g := bridge.GrantOf(s, t)
 	if !known {
 		g.Seen = policy.Seen{}
 	}
-	if p.principal != bridge.Local {
-		g.Principal = p.principal
+	if c.principal != bridge.Local {
+		g.Principal = c.principal
 	}
 	return g
 }
 
-func (a *app) policyList() error {
-	kept, err := a.lasting()
+func policyList(io *terminal.Streams) error {
+	kept, err := lasting(io.Err)
 	if err != nil {
 		return err
 	}
 	all := kept.Grants()
 	if len(all) == 0 {
-		fmt.Fprintln(a.stdout, "there is no tool that you always allow")
+		fmt.Fprintln(io.Out, "there is no tool that you always allow")
 		return nil
 	}
 	cfg, err := readConfig()
@@ -306,20 +317,20 @@ func (a *app) policyList() error {
 		t.Rows = append(t.Rows, row(cmp.Or(g.Principal, bridge.Local), g.Server+"."+g.Tool,
 			g.Since.Local().Format(time.DateTime), fmt.Sprintf("%.12s", g.Definition)))
 	}
-	a.stdout.Screen().Table(t)
+	io.Out.Screen().Table(t)
 	return nil
 }
 
 // policyForget removes the grants that patterns fit, of one principal or, for none, of all.
-func (a *app) policyForget(patterns []string, whose string) error {
-	kept, err := a.lasting()
+func policyForget(io *terminal.Streams, patterns []string, whose string) error {
+	kept, err := lasting(io.Err)
 	if err != nil {
 		return err
 	}
 	for _, pattern := range patterns {
 		fits, err := policy.Matcher(pattern)
 		if err != nil {
-			return usageError{err}
+			return exit.Usage(err)
 		}
 		n, err := kept.Forget(func(g policy.Grant) bool {
 			if whose != "" && whose != cmp.Or(g.Principal, bridge.Local) {
@@ -330,7 +341,7 @@ func (a *app) policyForget(patterns []string, whose string) error {
 		if err != nil {
 			return fmt.Errorf("forgetting %s: %w", pattern, err)
 		}
-		fmt.Fprintf(a.stdout, "%s: forgot %d\n", pattern, n)
+		fmt.Fprintf(io.Out, "%s: forgot %d\n", pattern, n)
 	}
 	return nil
 }
@@ -349,11 +360,10 @@ func policyTestCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var object map[string]any
 			if err := json.Unmarshal([]byte(cmp.Or(args, "{}")), &object); err != nil || object == nil {
-				return usageError{errors.New(`--args must be a JSON object such as {"path": "/tmp"}`)}
+				return exit.Usage(errors.New(`--args must be a JSON object such as {"path": "/tmp"}`))
 			}
-			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
-				p.speakFor(who)
-				return a.policyTest(ctx, p, names[0], cmp.Or(args, "{}"))
+			return withParts(cmd.Context(), a.io.Err, once, func(ctx context.Context, p *parts) error {
+				return commandsFor(who, p, a.io).test(ctx, names[0], cmp.Or(args, "{}"))
 			})
 		},
 	}
@@ -362,48 +372,48 @@ func policyTestCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) policyTest(ctx context.Context, p *parts, name, args string) error {
-	if p.broken != nil {
-		return p.broken
+func (c policyCommands) test(ctx context.Context, name, args string) error {
+	if c.broken != nil {
+		return c.broken
 	}
-	s, tool, configured := approvals.ToolOf(p.catalog, name)
+	s, tool, configured := approvals.ToolOf(c.catalog, name)
 	if one, err := policy.Exact(name); !configured && err == nil {
 		s.Name, tool = one.Server, one.Name
 	} else if !configured {
 		s.Name, tool, _ = strings.Cut(name, ".") // a name with * or ? in it
 	}
 	if s.Name == "" || tool == "" {
-		return usageError{fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name)}
+		return exit.Usage(fmt.Errorf("%q is no tool: say SERVER.TOOL; mcp-bridge servers lists the servers", name))
 	}
-	d, err := p.judge(ctx, s, tool, configured)
+	d, err := c.judge(ctx, s, tool, configured)
 	if err != nil {
 		return err
 	}
-	why, sure := p.bridge.Catalog().Unreachable(tool, s.Name)
+	why, sure := c.bridge.Catalog().Unreachable(tool, s.Name)
 	verdict := "tool %q of server %q: %s\n  why: %s\n"
 	if why != "" && sure {
 		verdict = "there is no tool %q of server %q; the verdict on one would be %s\n  why: %s\n"
 	}
-	fmt.Fprintf(a.stdout, verdict, tool, s.Name, d.Verdict, d.Why())
+	fmt.Fprintf(c.io.Out, verdict, tool, s.Name, d.Verdict, d.Why())
 	granted := false
 	if d.Verdict == policy.Ask && configured {
-		granted = sayGranted(a.stdout, p.grants(), p.grant(s, tool))
+		granted = sayGranted(c.io.Out, c.grants(), c.grant(s, tool))
 	}
-	beyond := p.policy.Run().Count(p.bridge.Catalog().Judged(s.Name, tool, nil), len(args))
+	beyond := c.policy.Run().Count(c.bridge.Catalog().Judged(s.Name, tool, nil), len(args))
 	if beyond != nil && d.Verdict != policy.Deny {
-		fmt.Fprintf(a.stdout, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
+		fmt.Fprintf(c.io.Out, "  but beyond a limit, already as the first call of a run: %v\n", beyond)
 	}
 	switch {
 	case why != "" && sure:
-		return usageError{errors.New(why)}
+		return exit.Usage(errors.New(why))
 	case why != "":
-		fmt.Fprintf(a.stdout, "  but %s\n", why)
+		fmt.Fprintf(c.io.Out, "  but %s\n", why)
 	}
 	switch {
 	case d.Verdict == policy.Deny, beyond != nil:
-		return exitError{exitDenied}
+		return exit.With(exit.Denied)
 	case d.Verdict == policy.Ask && !granted:
-		return exitError{exitAsked}
+		return exit.With(exit.Asked)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (r reaped) print(w io.Writer) error {
 	for _, o := range r.containers {
 		all = append(all, orphanJSON{o.ID, o.Name, o.Created, o.Owner.PID, o.Running})
 	}
-	return printJSON(w, map[string]any{"removed": all, "directories": r.directories})
+	return terminal.JSON(w, map[string]any{"removed": all, "directories": r.directories})
 }
 
 // say writes it for people; clean says that nothing of it is left.

@@ -22,7 +22,7 @@ func TestReplicasOnEngine(t *testing.T) {
 	replicas := map[string]*overHTTP{}
 	ids := map[string]string{}
 	for _, name := range []string{"west", "east"} {
-		l := listen(t, with(command(t, nil), "MCP_BRIDGE_REPLICA="+name, "MCP_BRIDGE_TOOLS=all"))
+		l := serveHTTP(t, with(command(t, nil), "MCP_BRIDGE_REPLICA="+name, "MCP_BRIDGE_TOOLS=all"))
 		replicas[name] = l
 		status, answer, _ := l.in("new", "import os; n = 41; print(os.getpid())")
 		begun := ofReplica.FindStringSubmatch(answer)

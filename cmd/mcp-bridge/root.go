@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -16,57 +12,20 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
-// app is what all commands share.
+// app is the program.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr *terminal.Output
-	frames         io.Writer                          // stdout for programs, as it is
-	openTerminal   func() (io.ReadWriteCloser, error) // terminal.Open, except in tests
+	io     *terminal.Streams
+	frames io.Writer // stdout for programs, as it is
 
-	serving    atomic.Bool            // it serves a client, until it is told to end
-	asking     sync.Mutex             // held while standard input is read for an answer
-	interrupts atomic.Pointer[func()] // what SIGINT ends; nil for the program
-}
-
-// say writes a line for people to standard error.
-func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
-
-// ask asks on standard error, one question at a time, and returns the answer from standard input.
-// What was typed at a terminal before it was asked is no answer.
-// The read of a terminal can't be ended: when ctx ends, it stays behind, and the next question
-// waits.
-func (a *app) ask(ctx context.Context, question string) (yes, answered bool, err error) {
-	type answer struct{ yes, answered bool }
-	said := make(chan answer, 1)
-	go func() {
-		a.asking.Lock()
-		defer a.asking.Unlock()
-		if ctx.Err() != nil {
-			return
-		}
-		if f, ok := a.stdin.(*os.File); ok {
-			terminal.Discard(f)
-		}
-		fmt.Fprint(a.stderr, question)
-		yes, answered := terminal.ReadAnswer(a.stdin)
-		said <- answer{yes, answered}
-	}()
-	select {
-	case got := <-said:
-		return got.yes, got.answered, nil
-	case <-ctx.Done():
-		return false, false, context.Cause(ctx)
-	}
-}
-
-// atTerminal reports whether standard input is a terminal.
-func (a *app) atTerminal() bool {
-	f, ok := a.stdin.(*os.File)
-	return ok && terminal.Is(f)
+	serving    atomic.Bool // it serves a client, until it is told to end
+	interrupts console.Interrupts
 }
 
 const about = `mcp-bridge is one MCP server with one main tool, run_python: the model writes Python, which
@@ -90,10 +49,10 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.atTerminal() {
+			if a.io.AtTerminal() {
 				return cmd.Help()
 			}
-			return a.serve(cmd.Context(), &listener{})
+			return a.serve(cmd.Context(), &listen.Listener{})
 		},
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
@@ -112,12 +71,12 @@ func (a *app) root() *cobra.Command {
 	return cmd
 }
 
-// wrapArgErrors makes a wrong number of arguments a usageError.
+// wrapArgErrors makes a wrong number of arguments a mistake of usage.
 func wrapArgErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if check(cmd, args) != nil {
-				return usageError{wrongArguments(cmd, args)}
+				return exit.Usage(wrongArguments(cmd, args))
 			}
 			return nil
 		}
@@ -171,10 +130,10 @@ func strictHelp(root *cobra.Command) {
 		help.RunE = func(cmd *cobra.Command, args []string) error {
 			found, rest, err := root.Find(args)
 			if err != nil {
-				return usageError{err}
+				return exit.Usage(err)
 			}
 			if len(rest) > 0 {
-				return usageError{unknownCommand(found, rest[0])}
+				return exit.Usage(unknownCommand(found, rest[0]))
 			}
 			show(cmd, args)
 			return nil
@@ -186,11 +145,11 @@ func strictHelp(root *cobra.Command) {
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
-		return usageError{err}
+		return exit.Usage(err)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return usageError{fmt.Errorf("%w; %s", err, meant(cmd, unknown.GetSpecifiedName(), names))}
+	return exit.Usage(fmt.Errorf("%w; %s", err, meant(cmd, unknown.GetSpecifiedName(), names)))
 }
 
 // meant returns a clause with the names that are near to a wrong one, or with what lists all.
@@ -199,14 +158,6 @@ func meant(cmd *cobra.Command, wrong string, names []string) string {
 		return "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return cmd.CommandPath() + " --help lists them"
-}
-
-// printJSON writes one indented document.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // configured returns the servers for completion; nothing is started. What is wrong with the

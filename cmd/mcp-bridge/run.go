@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -41,7 +41,7 @@ func runCmd(a *app) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.source(cmd, &o, args); err != nil {
-				return usageError{err}
+				return exit.Usage(err)
 			}
 			return a.run(cmd, o)
 		},
@@ -74,11 +74,11 @@ func (a *app) source(cmd *cobra.Command, o *runOptions, args []string) (err erro
 	case given:
 		o.file = "<string>"
 		return nil
-	case len(args) == 0 && a.atTerminal():
+	case len(args) == 0 && a.io.AtTerminal():
 		return errNoCode
 	case len(args) == 0 || args[0] == "-":
 		o.file = "<stdin>"
-		o.code, err = readCode(cmd.Context(), a.stdin)
+		o.code, err = readCode(cmd.Context(), a.io.In)
 		if err == nil && len(args) == 0 && strings.TrimSpace(o.code) == "" {
 			err = errNoCode
 		}
@@ -118,14 +118,14 @@ func readCode(ctx context.Context, r io.Reader) (string, error) {
 }
 
 func (a *app) run(cmd *cobra.Command, o runOptions) error {
-	printed := newCodeOutput(a.stdout.Code(), a.stderr.Code())
+	printed := terminal.NewCodeOutput(a.io.Out.Code(), a.io.Err.Code())
 	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(printed),
-		Progress: func(line string) { a.say("mcp-bridge: " + line) }}
+		Progress: func(line string) { a.io.Say("mcp-bridge: " + line) }}
 	if o.timeout != "" {
 		var s seconds
 		if err := s.Decode(o.timeout); err != nil || s <= 0 {
-			return usageError{fmt.Errorf("--timeout %s: it must be a positive number of seconds such as 10",
-				o.timeout)}
+			return exit.Usage(fmt.Errorf("--timeout %s: it must be a positive number of seconds such as 10",
+				o.timeout))
 		}
 		d.Timeout = time.Duration(s)
 	}
@@ -138,13 +138,13 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 		}
 	}
 	if !o.json {
-		d.Output = printed.take
+		d.Output = func(c sandbox.Chunk) { printed.Take(c.Stream, c.Text) }
 	}
-	return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+	return withParts(cmd.Context(), a.io.Err, once, func(ctx context.Context, p *parts) error {
 		p.tellListed()
 		r, err := p.bridge.RunDirect(ctx, d)
 		if wrong := args.Error(""); errors.As(err, &wrong) {
-			return usageError{err}
+			return exit.Usage(err)
 		}
 		if err != nil {
 			return err
@@ -155,8 +155,8 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 
 // asker returns a function that asks on the terminal whether a call may be made, or nil where
 // standard input is no terminal.
-func (a *app) asker(printed *codeOutput) func(context.Context, string) (bool, error) {
-	if !a.atTerminal() {
+func (a *app) asker(printed *terminal.CodeOutput) func(context.Context, string) (bool, error) {
+	if !a.io.AtTerminal() {
 		return nil
 	}
 	return func(ctx context.Context, question string) (bool, error) {
@@ -166,11 +166,11 @@ func (a *app) asker(printed *codeOutput) func(context.Context, string) (bool, er
 
 // askAmid asks whether a call may be made. What the code prints meanwhile is held back, so that the
 // question is what the user sees last.
-func (a *app) askAmid(ctx context.Context, printed *codeOutput, question string) (bool, error) {
-	defer printed.hold()()
-	yes, _, err := a.ask(ctx, "\n"+question+"\nAllow it? [y/N] ")
+func (a *app) askAmid(ctx context.Context, printed *terminal.CodeOutput, question string) (bool, error) {
+	defer printed.Hold()()
+	yes, _, err := a.io.Ask(ctx, "\n"+question+"\nAllow it? [y/N] ")
 	if err != nil {
-		a.say("\nmcp-bridge: the call has ended; the answer is not needed")
+		a.io.Say("\nmcp-bridge: the call has ended; the answer is not needed")
 	}
 	return yes, err
 }
@@ -185,19 +185,19 @@ func (a *app) report(o runOptions, r bridge.Report) error {
 	code := exitCode(r.Result)
 	if o.json {
 		ends := code
-		if ends == exitOK && unwritten != nil {
-			ends = exitFailure
+		if ends == exit.OK && unwritten != nil {
+			ends = exit.Failed
 		}
-		fmt.Fprintln(a.stdout, string(r.JSON(ends, paths)))
+		fmt.Fprintln(a.io.Out, string(r.JSON(ends, paths)))
 	} else {
-		explain(a.stderr, o, r, paths)
+		explain(a.io.Err, o, r, paths)
 	}
 	switch {
-	case code != exitOK && unwritten != nil:
-		fmt.Fprintf(a.stderr, "mcp-bridge: %v\n", unwritten)
-		return exitError{code}
-	case code != exitOK:
-		return exitError{code}
+	case code != exit.OK && unwritten != nil:
+		fmt.Fprintf(a.io.Err, "mcp-bridge: %v\n", unwritten)
+		return exit.With(code)
+	case code != exit.OK:
+		return exit.With(code)
 	case unwritten != nil:
 		return fmt.Errorf("the code ran, but not all of its files could be written: %w", unwritten)
 	}
@@ -233,82 +233,19 @@ func explain(out *terminal.Output, o runOptions, r bridge.Report, paths map[stri
 func exitCode(r sandbox.Result) int {
 	switch r.Status {
 	case sandbox.StatusOK:
-		return exitOK
+		return exit.OK
 	case sandbox.StatusTimeout:
-		return exitTimeout
+		return exit.Timeout
 	case sandbox.StatusCancelled:
-		return exitInterrupted
+		return exit.Interrupted
 	case sandbox.StatusMemoryLimit:
-		return exitMemory
+		return exit.Memory
 	case sandbox.StatusEngine:
-		return exitUnavailable
+		return exit.Unavailable
 	case sandbox.StatusExit:
 		if r.ExitCode > 0 && r.ExitCode < 256 {
 			return r.ExitCode
 		}
 	}
-	return exitFailure
-}
-
-// maxHeld bounds the bytes that wait while a question is open. A run that prints more waits itself.
-const maxHeld = 1 << 20
-
-// codeOutput prints what the code of a run prints, and holds it back while a question is open: the
-// code could otherwise write into the question, or write another one below it.
-type codeOutput struct {
-	stdout, stderr io.Writer
-
-	mu        sync.Mutex
-	answered  sync.Cond // of mu
-	questions int       // that are open
-	held      []sandbox.Chunk
-	bytes     int // of held
-}
-
-func newCodeOutput(stdout, stderr io.Writer) *codeOutput {
-	o := &codeOutput{stdout: stdout, stderr: stderr}
-	o.answered.L = &o.mu
-	return o
-}
-
-// take prints a chunk now, or when no question is open any more.
-func (o *codeOutput) take(c sandbox.Chunk) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for o.questions > 0 && o.bytes+len(c.Text) > maxHeld && o.bytes > 0 {
-		o.answered.Wait()
-	}
-	if o.questions == 0 {
-		o.print(c)
-		return
-	}
-	o.held, o.bytes = append(o.held, c), o.bytes+len(c.Text)
-}
-
-// hold holds everything back until release is called, once for each hold.
-func (o *codeOutput) hold() (release func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.questions++
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.questions--; o.questions > 0 {
-			return
-		}
-		for _, c := range o.held {
-			o.print(c)
-		}
-		o.held, o.bytes = nil, 0
-		o.answered.Broadcast()
-	}
-}
-
-// print writes a chunk. The caller has o.mu.
-func (o *codeOutput) print(c sandbox.Chunk) {
-	w := o.stdout
-	if c.Stream == "stderr" {
-		w = o.stderr
-	}
-	_, _ = io.WriteString(w, c.Text) // the Output remembers a failure
+	return exit.Failed
 }

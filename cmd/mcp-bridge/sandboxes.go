@@ -2,12 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -85,11 +92,45 @@ func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 			if err != nil { // no interface that holds nil
 				return nil, err
 			}
-			p.console.open(p)
+			p.console.Open(console.Config{State: stateDir(), Serve: p.bridge.ServeUser,
+				File: p.guard.File, Log: p.log})
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
 		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(),
 		Hibernation: saving,
 	}), nil
+}
+
+// hibernation returns how sandboxes are saved before they end; nil if they aren't.
+func (p *parts) hibernation() (*sandboxes.Hibernation, error) {
+	if p.cfg.Hibernate == "" {
+		return nil, nil
+	}
+	store, err := hibernation.Open(hibernation.Config{Dir: filepath.Clean(p.cfg.Hibernate),
+		Key: func(mayMake bool) ([]byte, error) { return hibernationKey(p.log, mayMake) }, Log: p.log})
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("MCP_BRIDGE_HIBERNATE: %w", err))
+	}
+	return &sandboxes.Hibernation{Store: store, Log: p.log, Environment: p.chooser.Named}, nil
+}
+
+// hibernationKey returns the user's key of saved sandboxes. If there is no key yet it makes one, or
+// returns hibernation.ErrNoKey.
+func hibernationKey(log *slog.Logger, mayMake bool) ([]byte, error) {
+	dir := stateDir()
+	if dir == "" {
+		return nil, errors.New("there is no place to keep it; set HOME or XDG_STATE_HOME")
+	}
+	const name = "hibernation"
+	store := &secrets.Store{Dir: filepath.Join(dir, "keys"), Keyring: secrets.SystemKeyring()}
+	key, in, err := store.Key(context.Background(), name, hibernation.KeySize, mayMake)
+	switch {
+	case errors.Is(err, secrets.ErrNone):
+		return nil, hibernation.ErrNoKey
+	case err == nil && in == secrets.InFile:
+		log.Warn("the key of saved sandboxes is in a file, since there is no keyring that takes it",
+			"file", store.File(secrets.Account(name)))
+	}
+	return key, err
 }

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 var begunSandbox = regexp.MustCompile(`\[sandbox ([a-z0-9]{4}): new\]$`)
@@ -359,10 +361,10 @@ func TestSandboxCommands(t *testing.T) {
 		!strings.Contains(log, "is there already") {
 		t.Errorf("over a file: %d %s", code, log)
 	}
-	if _, log, code := does("", "cp", "a", "b"); code != exitUsage || !strings.Contains(log, "in a sandbox") {
+	if _, log, code := does("", "cp", "a", "b"); code != exit.Misused || !strings.Contains(log, "in a sandbox") {
 		t.Errorf("neither in a sandbox: %d %s", code, log)
 	}
-	if _, log, code := does("", "kill", "zzzz"); code != exitUsage ||
+	if _, log, code := does("", "kill", "zzzz"); code != exit.Misused ||
 		!strings.Contains(log, `no sandbox "zzzz"`) {
 		t.Errorf("one that isn't there: %d %s", code, log)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -56,6 +57,21 @@ func secretValue(name string) (string, error) {
 	return value, err
 }
 
+// secretCommands are what the user does with secrets.
+type secretCommands struct {
+	io    *terminal.Streams
+	store *secrets.Store
+}
+
+// withSecrets does something with the user's secrets.
+func withSecrets(io *terminal.Streams, do func(secretCommands) error) error {
+	store := secretStore()
+	if store == nil {
+		return errNoSecrets
+	}
+	return do(secretCommands{io, store})
+}
+
 func secretCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secret",
@@ -70,20 +86,26 @@ func secretCmd(a *app) *cobra.Command {
 		Use:   "set NAME",
 		Short: "Ask for a secret at the terminal, or read it from standard input, and keep it",
 		Args:  cobra.ExactArgs(1), ValidArgsFunction: completeSecrets,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.secretSet(cmd.Context(), args[0], lines) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSecrets(a.io, func(c secretCommands) error { return c.set(cmd.Context(), args[0], lines) })
+		},
 	}
 	set.Flags().BoolVar(&lines, "multiline", false, "take all of standard input, not one line")
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "Show which secrets there are, where they are kept, and who asks for them",
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.secretList(asJSON) },
+		RunE: func(*cobra.Command, []string) error {
+			return withSecrets(a.io, func(c secretCommands) error { return c.list(asJSON) })
+		},
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "Forget a secret",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeSecrets,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.secretRemove(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSecrets(a.io, func(c secretCommands) error { return c.remove(cmd.Context(), args[0]) })
+		},
 	}
 	cmd.AddCommand(set, list, remove)
 	return cmd
@@ -99,40 +121,36 @@ func completeSecrets(_ *cobra.Command, args []string, _ string) (names []string,
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) secretSet(ctx context.Context, name string, lines bool) error {
+func (c secretCommands) set(ctx context.Context, name string, lines bool) error {
 	if !discovery.IsSecretName(name) {
-		return usageError{fmt.Errorf("%q can't name a secret: a name is letters, digits and . _ -, at most 64, "+
-			"and begins with none of the last two", name)}
+		return exit.Usage(fmt.Errorf("%q can't name a secret: a name is letters, digits and . _ -, at most 64, "+
+			"and begins with none of the last two", name))
 	}
-	if lines && !a.atTerminal() {
-		all, err := io.ReadAll(io.LimitReader(a.stdin, maxSecret+2))
+	if lines && !c.io.AtTerminal() {
+		all, err := io.ReadAll(io.LimitReader(c.io.In, maxSecret+2))
 		value := strings.TrimSuffix(strings.TrimSuffix(string(all), "\n"), "\r")
 		if err = checkSecret(value, err); err != nil {
 			return err
 		}
-		return a.keepSecret(ctx, name, value)
+		return c.keep(ctx, name, value)
 	}
-	value, err := a.readSecret(ctx, "Secret "+name)
+	value, err := c.readSecret(ctx, "Secret "+name)
 	if err != nil {
 		return err
 	}
-	if !a.atTerminal() {
-		if more, _ := a.readLine(); more != "" {
-			return usageError{errors.New("standard input has more than one line; --multiline takes all of it")}
+	if !c.io.AtTerminal() {
+		if more, _ := c.readLine(); more != "" {
+			return exit.Usage(errors.New("standard input has more than one line; --multiline takes all of it"))
 		}
 	}
-	return a.keepSecret(ctx, name, value)
+	return c.keep(ctx, name, value)
 }
 
 // keepAsked sets a secret that a moved server asks for: to what its host's file has in plain text,
 // or to what the user is asked for, once for all servers with the same input. One that is set to
 // something else stays, and is an error. It reports whether it has set it.
-func (a *app) keepAsked(ctx context.Context, s discovery.Asked) (set bool, err error) {
-	store := secretStore()
-	if store == nil {
-		return false, errNoSecrets
-	}
-	is, _, err := store.Get(secrets.Account(s.Name))
+func (c secretCommands) keepAsked(ctx context.Context, s discovery.Asked) (set bool, err error) {
+	is, _, err := c.store.Get(secrets.Account(s.Name))
 	switch {
 	case err == nil && (s.Value() == "" || is == s.Value()):
 		return false, nil
@@ -144,23 +162,23 @@ func (a *app) keepAsked(ctx context.Context, s discovery.Asked) (set bool, err e
 	}
 	value := s.Value()
 	if value == "" {
-		if value, err = a.readSecret(ctx, cmp.Or(s.About, "Secret "+s.Name)); err != nil {
+		if value, err = c.readSecret(ctx, cmp.Or(s.About, "Secret "+s.Name)); err != nil {
 			return false, err
 		}
 	}
-	err = a.keepSecret(ctx, s.Name, value)
+	err = c.keep(ctx, s.Name, value)
 	return err == nil, err
 }
 
 // readSecret asks for a secret at the terminal, where it isn't shown, or else reads a line of
 // standard input. The end of the line doesn't count.
-func (a *app) readSecret(ctx context.Context, about string) (value string, err error) {
-	if a.atTerminal() {
-		fmt.Fprint(a.stderr, about+": ")
-		value, err = terminal.ReadSecret(ctx, a.stdin.(*os.File))
-		a.say("")
+func (c secretCommands) readSecret(ctx context.Context, about string) (value string, err error) {
+	if c.io.AtTerminal() {
+		fmt.Fprint(c.io.Err, about+": ")
+		value, err = terminal.ReadSecret(ctx, c.io.In.(*os.File))
+		c.io.Say("")
 	} else {
-		value, err = a.readLine()
+		value, err = c.readLine()
 	}
 	return value, checkSecret(value, err)
 }
@@ -171,21 +189,21 @@ func checkSecret(value string, err error) error {
 	case err != nil:
 		return fmt.Errorf("reading the secret: %w", err)
 	case value == "":
-		return usageError{errors.New("nothing was given; type the secret, or send it to standard input")}
+		return exit.Usage(errors.New("nothing was given; type the secret, or send it to standard input"))
 	case len(value) > maxSecret:
-		return usageError{fmt.Errorf("it is longer than %d bytes", maxSecret)}
+		return exit.Usage(fmt.Errorf("it is longer than %d bytes", maxSecret))
 	case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
-		return usageError{errors.New("it isn't text: it has a NUL character in it, or bytes that are no UTF-8")}
+		return exit.Usage(errors.New("it isn't text: it has a NUL character in it, or bytes that are no UTF-8"))
 	}
 	return nil
 }
 
 // readLine reads a line of standard input that may be a secret, and nothing behind it. It stops
 // where a secret would be too long.
-func (a *app) readLine() (string, error) {
+func (c secretCommands) readLine() (string, error) {
 	var line []byte
 	for char := []byte{0}; len(line) <= maxSecret+1; { // and for \r
-		n, err := a.stdin.Read(char)
+		n, err := c.io.In.Read(char)
 		if n > 0 && char[0] == '\n' || errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -196,27 +214,24 @@ func (a *app) readLine() (string, error) {
 	return strings.TrimSuffix(string(line), "\r"), nil
 }
 
-func (a *app) keepSecret(ctx context.Context, name, value string) error {
-	store, account := secretStore(), secrets.Account(name)
-	if store == nil {
-		return errNoSecrets
-	}
-	unlock, err := store.Lock(ctx, account)
+func (c secretCommands) keep(ctx context.Context, name, value string) error {
+	account := secrets.Account(name)
+	unlock, err := c.store.Lock(ctx, account)
 	if err != nil {
 		return fmt.Errorf("keeping the secret: %w", err)
 	}
 	defer unlock()
-	in, err := store.Put(account, name, value)
+	in, err := c.store.Put(account, name, value)
 	if err != nil {
 		return fmt.Errorf("keeping the secret: %w", err)
 	}
 	where := "kept in the keyring"
 	if in == secrets.InFile {
-		where = "kept in a file that only you can read, since no keyring takes it: " + store.File(account)
+		where = "kept in a file that only you can read, since no keyring takes it: " + c.store.File(account)
 	}
-	fmt.Fprintf(a.stdout, "set %s (%s)\n", name, where)
+	fmt.Fprintf(c.io.Out, "set %s (%s)\n", name, where)
 	if utf8.RuneCountInString(value) < leastShown {
-		a.say(fmt.Sprintf("it is shorter than %d characters: what servers write is shown with it", leastShown))
+		c.io.Say(fmt.Sprintf("it is shorter than %d characters: what servers write is shown with it", leastShown))
 	}
 	return nil
 }
@@ -228,31 +243,27 @@ type secretJSON struct {
 	Servers []string `json:"servers"` // that are given it
 }
 
-func (a *app) secretList(asJSON bool) error {
-	store := secretStore()
-	if store == nil {
-		return errNoSecrets
-	}
+func (c secretCommands) list(asJSON bool) error {
 	cfg, err := readConfig()
 	if err != nil {
 		return err
 	}
-	found := scan(cfg, cfg.logger(a.stderr, slog.LevelWarn))
+	found := scan(cfg, cfg.logger(c.io.Err, slog.LevelWarn))
 	all := []secretJSON{}
 	rows := [][]string{{"SECRET", "KEPT IN", "GIVEN TO"}}
-	for _, e := range store.List() {
+	for _, e := range c.store.List() {
 		s := secretJSON{e.Name, e.In, asking(found, e.Name)}
 		all = append(all, s)
 		rows = append(rows, []string{e.Name, e.In, cmp.Or(strings.Join(s.Servers, ", "), "-")})
 	}
 	switch {
 	case asJSON:
-		return printJSON(a.stdout, all)
+		return terminal.JSON(c.io.Out, all)
 	case len(all) == 0:
-		fmt.Fprintln(a.stdout, "there are no secrets; to set one: mcp-bridge secret set NAME")
+		fmt.Fprintln(c.io.Out, "there are no secrets; to set one: mcp-bridge secret set NAME")
 		return nil
 	}
-	a.stdout.Screen().Table(terminal.Table{Rows: rows})
+	c.io.Out.Screen().Table(terminal.Table{Rows: rows})
 	return nil
 }
 
@@ -267,22 +278,19 @@ func asking(c discovery.Catalog, name string) []string {
 	return servers
 }
 
-func (a *app) secretRemove(ctx context.Context, name string) error {
-	store, account := secretStore(), secrets.Account(name)
-	if store == nil {
-		return errNoSecrets
-	}
-	unlock, err := store.Lock(ctx, account)
+func (c secretCommands) remove(ctx context.Context, name string) error {
+	account := secrets.Account(name)
+	unlock, err := c.store.Lock(ctx, account)
 	if err != nil {
 		return fmt.Errorf("removing the secret: %w", err)
 	}
 	defer unlock()
-	switch err := store.Delete(account); {
+	switch err := c.store.Delete(account); {
 	case errors.Is(err, secrets.ErrNone):
-		return usageError{fmt.Errorf("there is no secret %q; mcp-bridge secret list shows them", name)}
+		return exit.Usage(fmt.Errorf("there is no secret %q; mcp-bridge secret list shows them", name))
 	case err != nil:
 		return fmt.Errorf("removing the secret: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "removed %s\n", name)
+	fmt.Fprintf(c.io.Out, "removed %s\n", name)
 	return nil
 }

@@ -61,7 +61,8 @@ func TestKeepAsked(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			a := &app{stdin: strings.NewReader(tt.typed), stdout: terminal.New(&out), stderr: terminal.New(&errs)}
+			a := secretCommands{store: secretStore(), io: &terminal.Streams{In: strings.NewReader(tt.typed),
+				Out: terminal.New(&out), Err: terminal.New(&errs)}}
 			_, err := a.keepAsked(t.Context(), tt.asked)
 			if (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 				t.Errorf("got %v", err)
@@ -107,9 +108,9 @@ func TestSecretFromAPipe(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_ = secretStore().Delete(secrets.Account("n"))
-			a := &app{stdin: strings.NewReader(tt.piped), stdout: terminal.New(io.Discard),
-				stderr: terminal.New(io.Discard)}
-			err := a.secretSet(t.Context(), "n", tt.lines)
+			a := secretCommands{store: secretStore(), io: &terminal.Streams{In: strings.NewReader(tt.piped),
+				Out: terminal.New(io.Discard), Err: terminal.New(io.Discard)}}
+			err := a.set(t.Context(), "n", tt.lines)
 			if (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 				t.Errorf("got %v", err)
 			}
@@ -119,11 +120,12 @@ func TestSecretFromAPipe(t *testing.T) {
 		})
 	}
 	endless := &endless{}
-	a := &app{stdin: endless, stdout: terminal.New(io.Discard), stderr: terminal.New(io.Discard)}
+	a := secretCommands{store: secretStore(), io: &terminal.Streams{In: endless,
+		Out: terminal.New(io.Discard), Err: terminal.New(io.Discard)}}
 	if _, err := a.readSecret(t.Context(), ""); err == nil || endless.read > 2*maxSecret {
 		t.Errorf("%v, after %d bytes", err, endless.read)
 	}
-	a.stdin = strings.NewReader("one\ntwo\n")
+	a.io.In = strings.NewReader("one\ntwo\n")
 	for _, want := range []string{"one", "two"} {
 		if got, err := a.readSecret(t.Context(), ""); got != want || err != nil {
 			t.Errorf("got %q, %v", got, err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 // TestSecretAtTheTerminal: what is typed isn't shown, and the terminal shows again what is typed
@@ -41,7 +43,7 @@ func TestSecretAtTheTerminal(t *testing.T) {
 		var err error
 		if interrupt {
 			must(t, cmd.Process.Signal(os.Interrupt))
-			if err = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
+			if err = cmd.Wait(); cmd.ProcessState.ExitCode() != exit.Interrupted {
 				t.Errorf("interrupted: %v", err)
 			}
 		} else {

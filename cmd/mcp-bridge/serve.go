@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -17,7 +19,7 @@ import (
 )
 
 func serveCmd(a *app) *cobra.Command {
-	var l listener
+	var l listen.Listener
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP over stdio, or over HTTP; what a host runs",
@@ -25,32 +27,29 @@ func serveCmd(a *app) *cobra.Command {
 			"signal ends it.\n\nVariables:" + variablesHelp,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := l.check(cmd.Flags()); err != nil {
-				return usageError{err}
+			if err := l.Check(cmd.Flags()); err != nil {
+				return exit.Usage(err)
 			}
 			return a.serve(cmd.Context(), &l)
 		},
 	}
-	l.addFlags(cmd.Flags())
+	l.AddFlags(cmd.Flags())
 	return cmd
 }
 
 // serve serves over stdio, or what l listens to if it has an address.
-func (a *app) serve(ctx context.Context, l *listener) error {
+func (a *app) serve(ctx context.Context, l *listen.Listener) error {
 	a.serving.Store(true)
 	what := serving
-	if l.addr != "" {
+	if l.HTTP() {
 		what = listening
 	}
-	if l.addr == bySystemd { // first of all: a program that is started before would have the socket too
-		var err error
-		if l.socket, err = activated(); err != nil {
-			return usageError{err}
-		}
-		defer l.socket.Close()
-		l.addr = l.socket.Addr().String()
+	end, err := l.Take() // first of all: a program that is started before would have the socket too
+	if err != nil {
+		return err
 	}
-	return a.withParts(ctx, what, func(ctx context.Context, p *parts) error {
+	defer end()
+	return withParts(ctx, a.io.Err, what, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
 		if os.Geteuid() == 0 && !p.cfg.AllowRootful && !isURL(p.cfg.Runtime) && !isCluster(p.cfg.Runtime) {
 			p.log.Warn("this is root, whose own engine is rootful, and runs no code: run mcp-bridge as an ordinary " +
@@ -93,11 +92,11 @@ func (a *app) serve(ctx context.Context, l *listener) error {
 			defer p.follow(ctx)()
 			return p.listen(ctx, l)
 		}
-		if a.atTerminal() {
-			a.say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
+		if a.io.AtTerminal() {
+			a.io.Say("mcp-bridge: waiting for an MCP client on standard input; Ctrl-C ends")
 		}
 		defer p.follow(ctx)()
-		err := p.bridge.Serve(ctx, a.stdin, a.frames)
+		err := p.bridge.Serve(ctx, a.io.In, a.frames)
 		if errors.Is(err, context.Canceled) {
 			return nil // a signal: that is how one ends it
 		}

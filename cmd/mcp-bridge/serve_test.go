@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
@@ -93,8 +94,8 @@ func TestSettingsThatOpenTheWall(t *testing.T) {
 			cmd := command(t, nil, "run", "-c", "print('it ran')")
 			cmd.Env = append(cmd.Env, "CONTAINERS_CONF="+conf)
 			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitUnavailable ||
+			var ended *exec.ExitError
+			if !errors.As(err, &ended) || ended.ExitCode() != exit.Unavailable ||
 				!strings.Contains(string(out), "containers.conf") {
 				t.Errorf("got %v: %s", err, out)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/elicit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -232,17 +233,17 @@ func approveCmd(a *app) *cobra.Command {
 		ValidArgsFunction: completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
-				return usageError{errors.New("--all goes without names of servers")}
+				return exit.Usage(errors.New("--all goes without names of servers"))
 			}
 			cfg, err := readConfig()
 			if err != nil {
 				return err
 			}
-			kept := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.stderr, nil))))
+			kept := approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(a.io.Err, nil))))
 			found := kept.Update(findServers(cfg))
 			if all {
 				if args = kept.HeldNames(found.Servers); len(args) == 0 {
-					a.say("no server has to be approved")
+					a.io.Say("no server has to be approved")
 				}
 			}
 			return a.approve(cmd.Context(), kept, found, args, yes)
@@ -260,8 +261,8 @@ func (a *app) approve(ctx context.Context, kept *approvals.Approvals, c discover
 	for _, name := range names {
 		found, err := only(c, []string{name})
 		if err != nil || len(found.Servers) == 0 {
-			return usageError{fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. "+
-				"One of a project is approved in its directory", name)}
+			return exit.Usage(fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. "+
+				"One of a project is approved in its directory", name))
 		}
 		servers = append(servers, found.Servers[0])
 	}
@@ -269,7 +270,7 @@ func (a *app) approve(ctx context.Context, kept *approvals.Approvals, c discover
 	for _, s := range servers {
 		shown := fmt.Sprintf("Server %q\n%s\n", s.Name, elicit.Definition(s))
 		question := "It is started as you, outside the sandbox. Start it, now and later? [y/N] "
-		if err := a.confirm(ctx, shown, question, yes); errors.As(err, new(exitError)) {
+		if err := a.io.Confirm(ctx, shown, question, yes); errors.As(err, new(exit.Error)) {
 			refused = true
 			continue
 		} else if err != nil {
@@ -279,40 +280,8 @@ func (a *app) approve(ctx context.Context, kept *approvals.Approvals, c discover
 		if err != nil {
 			return fmt.Errorf("keeping the approval: %w", err)
 		}
-		fmt.Fprintf(a.stdout, "approved %s; bridges that run and know it now: %d\n",
+		fmt.Fprintf(a.io.Out, "approved %s; bridges that run and know it now: %d\n",
 			text.Escape(strconv.Quote(s.Name)), told)
 	}
-	return failure(refused)
-}
-
-// confirm shows what the user is to say yes to, and returns nil if the user does, at the terminal
-// that the process belongs to. A pipe in the place of standard input doesn't count. With yes it
-// doesn't ask. It waits until ctx ends at most.
-func (a *app) confirm(ctx context.Context, shown, question string, yes bool) error {
-	if yes {
-		fmt.Fprint(a.stderr, shown)
-		return nil
-	}
-	t, err := a.openTerminal()
-	if err != nil {
-		return usageError{fmt.Errorf("there is no terminal to ask at (%w); at one, type the command again, or "+
-			"type --yes", err)}
-	}
-	defer t.Close()
-	fmt.Fprint(t, shown+question)
-	said := make(chan bool, 1) // a read of a terminal can't be ended
-	go func() {
-		yes, _ := terminal.ReadAnswer(t)
-		said <- yes
-	}()
-	select {
-	case yes := <-said:
-		if !yes {
-			return exitError{exitFailure}
-		}
-		return nil
-	case <-ctx.Done():
-		fmt.Fprintln(t)
-		return context.Cause(ctx)
-	}
+	return exit.If(refused)
 }

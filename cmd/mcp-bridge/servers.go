@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -34,7 +35,7 @@ func serversCmd(a *app) *cobra.Command {
 		ValidArgsFunction: completeServers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.verbose && !f.check {
-				return usageError{errors.New("-v goes with --check; to see more of a server: mcp-bridge servers SERVER")}
+				return exit.Usage(errors.New("-v goes with --check; to see more of a server: mcp-bridge servers SERVER"))
 			}
 			if f.check {
 				return a.check(cmd.Context(), args, f)
@@ -43,16 +44,16 @@ func serversCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			catalog, err := only(scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), args)
+			catalog, err := only(scan(cfg, cfg.logger(a.io.Err, slog.LevelWarn)), args)
 			switch {
 			case err != nil:
 				return err
 			case f.json:
-				return printServersJSON(a.stdout, catalog, nil)
+				return printServersJSON(a.io.Out, catalog, nil)
 			case len(args) == 1:
-				return printServer(a.stdout, catalog)
+				return printServer(a.io.Out, catalog)
 			}
-			printServers(a.stdout, catalog)
+			printServers(a.io.Out, catalog)
 			return nil
 		},
 	}
@@ -105,7 +106,7 @@ func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 		if names := text.Nearest(name, names); names != nil {
 			near = "; did you mean " + strings.Join(names, " or ") + "?"
 		}
-		return out, usageError{fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, near)}
+		return out, exit.Usage(fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, near))
 	}
 	return out, nil
 }
@@ -233,7 +234,7 @@ func printServersJSON(out *terminal.Output, c discovery.Catalog, health map[stri
 		}
 		all.Servers = append(all.Servers, e)
 	}
-	return printJSON(out, all)
+	return terminal.JSON(out, all)
 }
 
 // checkedAtOnce is how many servers are started at a time: each may be a runtime of its own that
@@ -253,7 +254,7 @@ type checkJSON struct {
 
 // check starts every server, or the one that args names, lists its tools, and ends it.
 func (a *app) check(ctx context.Context, args []string, f serversFormat) error {
-	return a.withParts(ctx, once, func(ctx context.Context, p *parts) error {
+	return withParts(ctx, a.io.Err, once, func(ctx context.Context, p *parts) error {
 		catalog, err := only(p.catalog, args)
 		if err != nil {
 			return err
@@ -264,13 +265,13 @@ func (a *app) check(ctx context.Context, args []string, f serversFormat) error {
 		health := checkAll(ctx, pool, catalog.Servers)
 		err = pool.Close()
 		if f.json {
-			err = errors.Join(err, printServersJSON(a.stdout, catalog, health))
+			err = errors.Join(err, printServersJSON(a.io.Out, catalog, health))
 		} else {
-			printCheck(a.stdout, catalog, health, f.verbose)
+			printCheck(a.io.Out, catalog, health, f.verbose)
 		}
 		for _, h := range health {
 			if h.Err != nil && err == nil {
-				err = exitError{exitFailure}
+				err = exit.With(exit.Failed)
 			}
 		}
 		return err

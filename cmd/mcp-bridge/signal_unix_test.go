@@ -2,6 +2,8 @@
 
 package main
 
-import "syscall"
+import (
+	"syscall"
+)
 
 func sendSignal(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/stats"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
@@ -66,10 +67,10 @@ type statsJSON struct {
 func (a *app) stats(ctx context.Context, cfg config, o statsOptions) error {
 	since, err := sinceTime(o.since, time.Now())
 	if err != nil {
-		return usageError{fmt.Errorf("--since=%q: %w", o.since, err)}
+		return exit.Usage(fmt.Errorf("--since=%q: %w", o.since, err))
 	}
 	path, named := auditFile(cfg, o.audit)
-	report, damaged, err := count(ctx, scan(cfg, cfg.logger(a.stderr, slog.LevelWarn)), path, since)
+	report, damaged, err := count(ctx, scan(cfg, cfg.logger(a.io.Err, slog.LevelWarn)), path, since)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && (!missing || o.audit != "") {
 		return err
@@ -82,14 +83,14 @@ func (a *app) stats(ctx context.Context, cfg config, o statsOptions) error {
 		out.Damaged = append(out.Damaged, d.String())
 	}
 	if o.json {
-		return printJSON(a.stdout, out)
+		return terminal.JSON(a.io.Out, out)
 	}
-	printStats(a.stdout, out)
+	printStats(a.io.Out, out)
 	switch {
 	case missing && named:
-		a.say("no call was recorded yet in " + path)
+		a.io.Say("no call was recorded yet in " + path)
 	case missing:
-		a.say("no call was recorded yet. Hosts that mcp-bridge install has written to record them; for others " +
+		a.io.Say("no call was recorded yet. Hosts that mcp-bridge install has written to record them; for others " +
 			"set MCP_BRIDGE_AUDIT=" + cmp.Or(text.ShellWord(path), "FILE") + " where they start mcp-bridge")
 	}
 	return nil

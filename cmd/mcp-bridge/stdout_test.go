@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
 // full takes nothing, as a disk without room.
@@ -29,9 +31,9 @@ func TestReaderHasGone(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Setenv("HOME", t.TempDir())
 			var stderr strings.Builder
-			if code := run(strings.Fields(args), strings.NewReader(""), gone{}, &stderr); code != exitPipe ||
+			if code := run(strings.Fields(args), strings.NewReader(""), gone{}, &stderr); code != exit.Pipe ||
 				stderr.Len() > 0 {
-				t.Errorf("code %d, want %d; stderr:\n%s", code, exitPipe, stderr.String())
+				t.Errorf("code %d, want %d; stderr:\n%s", code, exit.Pipe, stderr.String())
 			}
 		})
 	}
@@ -52,17 +54,17 @@ func TestFullStdout(t *testing.T) {
 		args string
 		code int
 	}{
-		{"version", exitFailure},
-		{"--help", exitFailure},
-		{"serve --help", exitFailure},
-		{"servers", exitFailure},
-		{"servers --json", exitFailure},
-		{"tools --json files", exitFailure},
-		{"policy check", exitFailure},
-		{"policy test files.read", exitFailure},
-		{"policy list", exitFailure},
-		{"login --status", exitFailure},
-		{"doctor", exitUnavailable}, // with a code of its own, which stays
+		{"version", exit.Failed},
+		{"--help", exit.Failed},
+		{"serve --help", exit.Failed},
+		{"servers", exit.Failed},
+		{"servers --json", exit.Failed},
+		{"tools --json files", exit.Failed},
+		{"policy check", exit.Failed},
+		{"policy test files.read", exit.Failed},
+		{"policy list", exit.Failed},
+		{"login --status", exit.Failed},
+		{"doctor", exit.Unavailable}, // with a code of its own, which stays
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			var stderr strings.Builder

@@ -1,6 +1,8 @@
 package main
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 // hide keeps other processes of the user from reading this one's environment, memory and
 // descriptors in /proc, and from tracing it: upstream servers run as the user, and some of that may

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
@@ -128,7 +129,8 @@ func (r *replier) Write(p []byte) (int, error) {
 func TestAskerOnATerminal(t *testing.T) {
 	ours, theirs := openPTY(t)
 	stderr := &replier{keyboard: ours}
-	ask := (&app{stdin: theirs, stderr: terminal.New(stderr)}).asker(newCodeOutput(nil, nil))
+	a := &app{io: &terminal.Streams{In: theirs, Err: terminal.New(stderr)}}
+	ask := a.asker(terminal.NewCodeOutput(nil, nil))
 	for typed, want := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "n\n": false,
 		"always\n": false} {
 		if _, err := ours.WriteString("y\n"); err != nil { // to a question that code has made up
@@ -142,7 +144,7 @@ func TestAskerOnATerminal(t *testing.T) {
 	if !strings.Contains(stderr.String(), "May x?\nAllow it? [y/N] ") {
 		t.Errorf("it asks %q", stderr.String())
 	}
-	if (&app{stdin: strings.NewReader("y\n")}).asker(nil) != nil {
+	if (&app{io: &terminal.Streams{In: strings.NewReader("y\n")}}).asker(nil) != nil {
 		t.Error("a pipe is asked")
 	}
 }
@@ -167,7 +169,7 @@ func TestDoctorInterrupted(t *testing.T) {
 		!strings.HasSuffix(got, "note  interrupted       not everything was checked\n") {
 		t.Errorf("it says\n%s", got)
 	}
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted {
 		t.Errorf("it ended with %d", code)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
@@ -26,7 +27,7 @@ func tokenCmd(a *app) *cobra.Command {
 		Use: "add NAME", Short: "Make a token, and show it this once",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withTokens(func(t *identity.Tokens) error { return a.tokenAdd(t, args[0]) })
+			return withTokens(a.io, func(t tokenCommands) error { return t.add(args[0]) })
 		},
 	}
 	var asJSON bool
@@ -34,7 +35,7 @@ func tokenCmd(a *app) *cobra.Command {
 		Use: "list", Short: "Show who has a token, and since when",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return withTokens(func(t *identity.Tokens) error { return a.tokenList(t, asJSON) })
+			return withTokens(a.io, func(t tokenCommands) error { return t.list(asJSON) })
 		},
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -42,15 +43,21 @@ func tokenCmd(a *app) *cobra.Command {
 		Use: "revoke NAME", Short: "Have a token be good for nothing any more",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTokens,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withTokens(func(t *identity.Tokens) error { return a.tokenRevoke(t, args[0]) })
+			return withTokens(a.io, func(t tokenCommands) error { return t.revoke(args[0]) })
 		},
 	}
 	cmd.AddCommand(add, list, revoke)
 	return cmd
 }
 
+// tokenCommands are what the user does with tokens.
+type tokenCommands struct {
+	*identity.Tokens
+	io *terminal.Streams
+}
+
 // withTokens does something with the tokens that are configured.
-func withTokens(do func(*identity.Tokens) error) error {
+func withTokens(io *terminal.Streams, do func(tokenCommands) error) error {
 	cfg, err := readConfig()
 	if err != nil {
 		return err
@@ -59,13 +66,13 @@ func withTokens(do func(*identity.Tokens) error) error {
 	if tokens == nil {
 		return errNoPlace
 	}
-	return do(tokens)
+	return do(tokenCommands{tokens, io})
 }
 
 // completeTokens completes the name of a token.
 func completeTokens(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		_ = withTokens(func(t *identity.Tokens) error {
+		_ = withTokens(nil, func(t tokenCommands) error {
 			all, err := t.List()
 			for _, token := range all {
 				names = append(names, token.Name)
@@ -76,24 +83,25 @@ func completeTokens(_ *cobra.Command, args []string, _ string) (names []string, 
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) tokenAdd(t *identity.Tokens, name string) error {
+func (t tokenCommands) add(name string) error {
 	token, err := t.Add(name)
 	var bad *identity.NameError
 	switch {
 	case errors.Is(err, identity.ErrExists):
-		return usageError{fmt.Errorf("%s has a token; to have another one made, first: mcp-bridge token revoke %s",
-			name, name)}
+		return exit.Usage(fmt.Errorf("%s has a token; to have another one made, first: mcp-bridge token revoke %s",
+			name, name))
+
 	case errors.As(err, &bad):
-		return usageError{err}
+		return exit.Usage(err)
 	case err != nil:
 		return err
 	}
-	a.say(fmt.Sprintf("the token of %s, which isn't shown again; a client sends it as Authorization: "+
+	t.io.Say(fmt.Sprintf("the token of %s, which isn't shown again; a client sends it as Authorization: "+
 		"Bearer TOKEN", name))
 	if note := whoseToken(os.Geteuid(), name, t.Path()); note != "" {
-		a.say(note)
+		t.io.Say(note)
 	}
-	fmt.Fprintln(a.stdout, token)
+	fmt.Fprintln(t.io.Out, token)
 	return nil
 }
 
@@ -112,7 +120,7 @@ type tokenJSON struct {
 	Since string `json:"since,omitempty"`
 }
 
-func (a *app) tokenList(t *identity.Tokens, asJSON bool) error {
+func (t tokenCommands) list(asJSON bool) error {
 	known, err := t.List()
 	if err != nil {
 		return err
@@ -125,22 +133,22 @@ func (a *app) tokenList(t *identity.Tokens, asJSON bool) error {
 	}
 	switch {
 	case asJSON:
-		return printJSON(a.stdout, all)
+		return terminal.JSON(t.io.Out, all)
 	case len(all) == 0:
-		fmt.Fprintln(a.stdout, "there are no tokens; to make one: mcp-bridge token add NAME")
+		fmt.Fprintln(t.io.Out, "there are no tokens; to make one: mcp-bridge token add NAME")
 		return nil
 	}
-	a.stdout.Screen().Table(terminal.Table{Rows: rows})
+	t.io.Out.Screen().Table(terminal.Table{Rows: rows})
 	return nil
 }
 
-func (a *app) tokenRevoke(t *identity.Tokens, name string) error {
+func (t tokenCommands) revoke(name string) error {
 	switch err := t.Revoke(name); {
 	case errors.Is(err, identity.ErrNoToken):
-		return usageError{fmt.Errorf("there is no token %q; mcp-bridge token list shows them", name)}
+		return exit.Usage(fmt.Errorf("there is no token %q; mcp-bridge token list shows them", name))
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(a.stdout, "revoked the token of %s: no request with it is answered from now on\n", name)
+	fmt.Fprintf(t.io.Out, "revoked the token of %s: no request with it is answered from now on\n", name)
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/policy"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
@@ -33,28 +34,28 @@ func toolsCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.out != "" && !f.stubs:
-				return usageError{errors.New("--out is where --stubs writes its files: give both")}
+				return exit.Usage(errors.New("--out is where --stubs writes its files: give both"))
 			case f.json && f.stubs:
-				return usageError{errors.New("--json and --stubs are two forms of the same: give one of them")}
+				return exit.Usage(errors.New("--json and --stubs are two forms of the same: give one of them"))
 			}
-			return a.withParts(cmd.Context(), once, func(ctx context.Context, p *parts) error {
+			return withParts(cmd.Context(), a.io.Err, once, func(ctx context.Context, p *parts) error {
 				p.tellListed()
 				servers := p.bridge.Catalog().Servers()
 				if len(args) == 1 {
 					s, ok := p.bridge.Catalog().Find(args[0])
 					if !ok {
 						why, _ := p.bridge.Catalog().Unreachable("", args[0])
-						return usageError{errors.New(why)}
+						return exit.Usage(errors.New(why))
 					}
 					servers = []catalog.Server{s}
 				}
 				if len(servers) == 0 && !f.json {
-					a.say("there are no servers that can be used; mcp-bridge servers says what was found, and why it is " +
-						"not used")
+					a.io.Say("there are no servers that can be used; mcp-bridge servers says what was found, and why it " +
+						"is not used")
 				}
 				if f.stubs && f.out == "" && len(servers) > 1 {
-					return usageError{fmt.Errorf("there are %d servers, and a module is for one: name it, or give --out "+
-						"DIR for a file of each", len(servers))}
+					return exit.Usage(fmt.Errorf("there are %d servers, and a module is for one: name it, or give --out "+
+						"DIR for a file of each", len(servers)))
 				}
 				return a.listTools(ctx, p, servers, f)
 			})
@@ -89,32 +90,29 @@ func (a *app) listTools(ctx context.Context, p *parts, servers []catalog.Server,
 	for i, s := range servers {
 		if errs[i] != nil {
 			failed = true
-			fmt.Fprintln(a.stderr, "mcp-bridge: "+errs[i].Error())
+			fmt.Fprintln(a.io.Err, "mcp-bridge: "+errs[i].Error())
 			continue
 		}
 		switch {
 		case f.json:
 			all[s.Name] = append([]upstream.Tool{}, tools[i]...)
 		case f.stubs:
-			if err := writeStub(a.stdout, f.out, p.bridge.Catalog(), s, tools[i]); err != nil {
+			if err := writeStub(a.io.Out, f.out, p.bridge.Catalog(), s, tools[i]); err != nil {
 				return err
 			}
 		default:
-			printTools(a.stdout, p.bridge.Catalog(), s, tools[i])
+			printTools(a.io.Out, p.bridge.Catalog(), s, tools[i])
 		}
 	}
 	if where := hostsPolicy("tools"); where != "" && p.cfg.Policy == "" && !f.json && !f.stubs {
-		a.say("VERDICT is what holds without a policy, since MCP_BRIDGE_POLICY is not set" + where)
+		a.io.Say("VERDICT is what holds without a policy, since MCP_BRIDGE_POLICY is not set" + where)
 	}
 	if f.json {
-		if err := printJSON(a.stdout, all); err != nil {
+		if err := terminal.JSON(a.io.Out, all); err != nil {
 			return err
 		}
 	}
-	if failed {
-		return exitError{exitFailure}
-	}
-	return nil
+	return exit.If(failed)
 }
 
 // writeStub writes the module of one server, to standard output or into a directory.

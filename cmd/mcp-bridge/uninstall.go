@@ -8,14 +8,16 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
 )
 
 // undo takes back what install or adopt has written: of all hosts or of some, and of all servers
 // that moved or of some.
-func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, servers []string,
+func undo(ctx context.Context, io *terminal.Streams, verb string, chosen []install.Host, servers []string,
 	o installOptions) error {
-	j, err := journal(verb)
+	m, err := newMover(io, verb)
 	if err != nil {
 		return err
 	}
@@ -23,17 +25,18 @@ func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, serv
 	for _, h := range chosen {
 		ids = append(ids, h.ID)
 	}
-	back, err := j.PlanUndo(ids, servers)
+	back, err := m.journal.PlanUndo(ids, servers)
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(back) > 0:
 	case len(servers) > 0:
-		return usageError{fmt.Errorf("%s has moved no server %s; without a name it takes back all that it moved",
-			verb, text.Escape(strings.Join(servers, ", ")))}
+		return exit.Usage(fmt.Errorf("%s has moved no server %s; without a name it takes back all that it moved",
+			verb, text.Escape(strings.Join(servers, ", "))))
+
 	default:
-		fmt.Fprintln(a.stdout, "there is nothing to take back")
+		fmt.Fprintln(io.Out, "there is nothing to take back")
 		return nil
 	}
 	shown := ""
@@ -50,19 +53,19 @@ func (a *app) undo(ctx context.Context, verb string, chosen []install.Host, serv
 		}
 		if o.show && r.Conflict != nil {
 			failed = failed || r.Host != bridge.Name // what was changed in our own files is the user's
-			a.complain(r.Conflict)
+			io.Complain(r.Conflict)
 		}
 	}
 	if o.show {
-		fmt.Fprint(a.stdout, shown)
-		return failure(failed)
+		fmt.Fprint(io.Out, shown)
+		return exit.If(failed)
 	}
 	if shown != "" {
-		if err := a.confirm(ctx, shown, "Write this? [y/N] ", o.yes); err != nil {
+		if err := io.Confirm(ctx, shown, "Write this? [y/N] ", o.yes); err != nil {
 			return err
 		}
 	}
-	return a.takeBack(ctx, j, back)
+	return m.takeBack(ctx, back)
 }
 
 // orphans warns of servers that a host would lose with the bridge, since they have moved behind it.
@@ -89,33 +92,33 @@ func orphans(back []install.Return) (warning string, err error) {
 	return warning, nil
 }
 
-func (a *app) takeBack(ctx context.Context, j *install.Journal, back []install.Return) error {
+func (m mover) takeBack(ctx context.Context, back []install.Return) error {
 	failed := false
 	for _, r := range back {
-		err := j.Undo(ctx, r)
+		err := m.journal.Undo(ctx, r)
 		switch {
 		case err != nil:
 			failed = true
-			a.complain(err)
+			m.io.Complain(err)
 		case r.Conflict != nil:
-			fmt.Fprintln(a.stdout, text.Escape(r.Conflict.Error()))
+			fmt.Fprintln(m.io.Out, text.Escape(r.Conflict.Error()))
 		case r.File == nil:
-			fmt.Fprintf(a.stdout, "%s: nothing of %s is left in it\n", text.Escape(r.Path), j.Verb)
+			fmt.Fprintf(m.io.Out, "%s: nothing of %s is left in it\n", text.Escape(r.Path), m.journal.Verb)
 		case r.File.Remove:
-			fmt.Fprintf(a.stdout, "%s: removed\n", text.Escape(r.Path))
+			fmt.Fprintf(m.io.Out, "%s: removed\n", text.Escape(r.Path))
 		default:
-			fmt.Fprintf(a.stdout, "%s: taken back\n", text.Escape(r.Path))
+			fmt.Fprintf(m.io.Out, "%s: taken back\n", text.Escape(r.Path))
 		}
 		if err != nil {
 			continue
 		}
 		for _, name := range r.Secrets {
-			var gone usageError
-			if err := a.secretRemove(ctx, name); err != nil && !errors.As(err, &gone) {
+			var gone exit.UsageError
+			if err := m.secrets.remove(ctx, name); err != nil && !errors.As(err, &gone) {
 				failed = true
-				a.complain(err)
+				m.io.Complain(err)
 			}
 		}
 	}
-	return failure(failed)
+	return exit.If(failed)
 }

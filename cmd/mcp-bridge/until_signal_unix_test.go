@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 )
 
 // TestUntilSignal: the cause of the context's end is the signal, and a cancellation.
@@ -17,7 +19,7 @@ func TestUntilSignal(t *testing.T) {
 		if signal.Ignored(want) { // as SIGHUP is under nohup(1)
 			continue
 		}
-		ctx, stop := untilSignal(t.Context(), new(app).takes)
+		ctx, stop := untilSignal(t.Context(), new(console.Interrupts).Takes)
 		must(t, sendSignal(os.Getpid(), want))
 		<-ctx.Done()
 		cause := context.Cause(ctx)
@@ -28,7 +30,7 @@ func TestUntilSignal(t *testing.T) {
 		}
 		stop()
 	}
-	ctx, stop := untilSignal(t.Context(), new(app).takes)
+	ctx, stop := untilSignal(t.Context(), new(console.Interrupts).Takes)
 	stop()
 	if cause := context.Cause(ctx); cause != context.Canceled || interrupted(ctx) {
 		t.Errorf("stopped by %v", cause)
@@ -39,7 +41,7 @@ func TestUntilSignal(t *testing.T) {
 func TestUntilSignalUnderNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGHUP)
-	ctx, stop := untilSignal(t.Context(), new(app).takes)
+	ctx, stop := untilSignal(t.Context(), new(console.Interrupts).Takes)
 	defer stop()
 	must(t, sendSignal(os.Getpid(), syscall.SIGHUP))
 	must(t, sendSignal(os.Getpid(), syscall.SIGTERM))

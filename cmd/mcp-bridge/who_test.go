@@ -34,8 +34,8 @@ type overHTTP struct {
 
 var listensAt = regexp.MustCompile(`msg=listening url=(\S+)`)
 
-// listen starts a bridge on a free port of the loopback address until the end of the test.
-func listen(t *testing.T, cmd *exec.Cmd) *overHTTP {
+// serveHTTP starts a bridge on a free port of the loopback address until the end of the test.
+func serveHTTP(t *testing.T, cmd *exec.Cmd) *overHTTP {
 	t.Helper()
 	cmd.Args = append(cmd.Args, "serve", "--http", "127.0.0.1:0")
 	return listenTo(t, cmd)
@@ -134,7 +134,7 @@ func token(t *testing.T, vars []string, args ...string) string {
 // TestTokens: who has a token is let in until it is revoked, without a restart.
 func TestTokens(t *testing.T) {
 	vars := []string{"MCP_BRIDGE_HTTP_TOKENS=" + filepath.Join(t.TempDir(), "tokens")}
-	l := listen(t, with(command(t, nil), vars...))
+	l := serveHTTP(t, with(command(t, nil), vars...))
 	if !strings.Contains(l.said(), "no token was made yet") ||
 		!strings.Contains(l.said(), "clients=\"who has a token") {
 		t.Errorf("the log is %s", l.said())
@@ -173,7 +173,7 @@ func TestTokens(t *testing.T) {
 func TestFirstToken(t *testing.T) {
 	state := t.TempDir()
 	vars := []string{"XDG_STATE_HOME=" + state}
-	l := listen(t, with(command(t, nil), vars...))
+	l := serveHTTP(t, with(command(t, nil), vars...))
 	status := func(token string) int {
 		t.Helper()
 		status, _, _ := l.post(token, "tools/list", "", "")
@@ -208,7 +208,7 @@ func TestHeldOverHTTP(t *testing.T) {
 	// code was run all the time
 	must(t, os.WriteFile(record, []byte(`{"serving":"2020-01-01T00:00:00Z"}`), 0o600))
 	cmd := with(command(t, map[string]entry{"late": {Command: "one"}}), "XDG_STATE_HOME="+state)
-	l := listen(t, cmd)
+	l := serveHTTP(t, cmd)
 	if said := l.said(); !strings.Contains(said, "servers=[late]") {
 		t.Errorf("it isn't held: %s", said)
 	}
@@ -241,7 +241,8 @@ func TestIssuer(t *testing.T) {
 	}))
 	defer issuer.Close()
 	const own = "https://bridge.example/mcp"
-	l := listen(t, with(command(t, nil), "MCP_BRIDGE_HTTP_ISSUER="+issuer.URL, "MCP_BRIDGE_HTTP_AUDIENCE="+own))
+	l := serveHTTP(t, with(command(t, nil), "MCP_BRIDGE_HTTP_ISSUER="+issuer.URL,
+		"MCP_BRIDGE_HTTP_AUDIENCE="+own))
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil)
 	must(t, err)
 	const other = "https://elsewhere.example"
@@ -337,12 +338,12 @@ func TestOthersFiles(t *testing.T) {
 	vars := inHome(home)
 	const broken, none = "a configuration file can't be used",
 		"MCP_BRIDGE_CONFIG is not set, so code has no servers"
-	log := listen(t, with(command(t, nil), vars...)).said()
+	log := serveHTTP(t, with(command(t, nil), vars...)).said()
 	if strings.Contains(log, broken) || !strings.Contains(log, none) {
 		t.Errorf("without MCP_BRIDGE_CONFIG the log is %s", log)
 	}
 	vars = append(vars, "MCP_BRIDGE_CONFIG="+filepath.Join(home, "listed.json"))
-	l := listen(t, with(command(t, nil), vars...))
+	l := serveHTTP(t, with(command(t, nil), vars...))
 	log = l.said()
 	if !strings.Contains(log, "all clients act with the credentials") {
 		t.Errorf("it isn't said whose credentials clients use: %s", log)
@@ -368,7 +369,7 @@ func TestTeamOnEngine(t *testing.T) {
 	alice, bob := token(t, vars, "add", "alice"), token(t, vars, "add", "bob")
 	own := shop(t)
 	own.Isolate, own.Env["OWN"] = true, "1"
-	l := listen(t, with(command(t, map[string]entry{"own": own, "shared": shop(t)}), vars...))
+	l := serveHTTP(t, with(command(t, map[string]entry{"own": own, "shared": shop(t)}), vars...))
 	run := regexp.MustCompile(`mcp-bridge://runs/(\w+)/`).FindStringSubmatch(
 		l.python(alice, "save_artifact('secret.txt', b'what only alice may read')"))
 	if run == nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -66,7 +68,7 @@ type parts struct {
 	driver   *detect.Driver
 	sandbox  *sandbox.Sandbox
 	lasting  *sandboxes.Registry // nil where none are kept
-	console  console
+	console  console.Socket
 	chooser  *packages.Chooser
 	tools    *catalog.Store
 	pool     *upstream.Pool
@@ -80,7 +82,6 @@ type parts struct {
 
 	policy    *policy.Policy
 	waiting   []*policy.Policy // for the user's yes; only what is stricter in them counts
-	principal string           // whom a command about the policy is about
 	broken    error            // why there is no policy
 	telemetry *telemetry.Telemetry
 }
@@ -105,14 +106,14 @@ func (w purpose) usual() slog.Level {
 	return slog.LevelWarn
 }
 
-// wire makes all parts. Close ends them.
-func (a *app) wire(what purpose) (*parts, error) {
+// wire makes all parts, which log to stderr. Close ends them.
+func wire(stderr io.Writer, what purpose) (*parts, error) {
 	boundGarbage()
 	cfg, err := readConfig()
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: cfg.logger(a.stderr, what.usual()), instance: rand.Text()}
+	p := &parts{cfg: cfg, log: cfg.logger(stderr, what.usual()), instance: rand.Text()}
 	p.search(what)
 	p.policy, p.broken = cfg.policy()
 	start := newGuard
@@ -328,7 +329,7 @@ func (p *parts) close() error {
 			if p.lasting != nil { // which ends what a person runs in a sandbox, too
 				p.lasting.Close()
 			}
-			p.console.close()
+			p.console.Close()
 			runs = p.sandbox.Close()
 		})
 	}
@@ -388,9 +389,9 @@ func nested() bool {
 }
 
 // withParts runs a command that needs the wired program.
-func (a *app) withParts(ctx context.Context, what purpose,
+func withParts(ctx context.Context, stderr io.Writer, what purpose,
 	f func(context.Context, *parts) error) (err error) {
-	p, err := a.wire(what)
+	p, err := wire(stderr, what)
 	if err != nil {
 		return err
 	}

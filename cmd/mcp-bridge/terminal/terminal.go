@@ -131,17 +131,9 @@ func Open() (io.ReadWriteCloser, error) {
 func (c console) Read(p []byte) (int, error) { return c.in.Read(p) }
 func (c console) Close() error               { return errors.Join(c.in.Close(), c.out.Close()) }
 
-// Discard drops what was typed and not read yet, where f is a terminal: it was typed before the
-// question was there.
-func Discard(f *os.File) {
-	if Is(f) {
-		_ = control(f, discard)
-	}
-}
-
-// ReadAnswer reads one line and nothing beyond it. yes reports whether it is y or yes; there is no
+// readAnswer reads one line and nothing beyond it. yes reports whether it is y or yes; there is no
 // answer if the input ends first.
-func ReadAnswer(r io.Reader) (yes, answered bool) {
+func readAnswer(r io.Reader) (yes, answered bool) {
 	const limit = 64 // bytes; a longer line is neither yes nor no
 	var line []byte
 	for b := make([]byte, 1); len(line) < limit; {

@@ -121,7 +121,7 @@ func TestReadAnswer(t *testing.T) {
 		{"", "", false, false},
 	} {
 		in := strings.NewReader(tc.typed)
-		yes, answered := ReadAnswer(in)
+		yes, answered := readAnswer(in)
 		left, _ := io.ReadAll(in)
 		if yes != tc.yes || answered != tc.answered || string(left) != tc.left {
 			t.Errorf("%q: got %v, %v, left %q; want %v, %v, left %q",

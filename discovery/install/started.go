@@ -1,4 +1,4 @@
-package main
+package install
 
 import (
 	"errors"
@@ -8,31 +8,31 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/mcp-bridge/mcp-bridge/bridge"
 )
 
-// startedWith returns how a host starts this program, which is exe, and with which variables: by
+const program = "mcp-bridge" // our name on PATH, and with npm
+
+// StartedWith returns how a host starts this program, which is exe, and with which variables: by
 // the name on PATH that leads to it, since its file may be another one after an upgrade. A
 // project's file has the bare name.
-func startedWith(exe string, project bool) (command, vars []string, err error) {
+func StartedWith(exe, version string, project bool) (command, vars []string, err error) {
 	const npxCache = "_npx"
 	if slices.Contains(strings.Split(filepath.ToSlash(exe), "/"), npxCache) { // which npm clears
-		command, vars = withNpx(project)
+		command, vars = withNpx(version, project)
 		return command, vars, nil
 	}
-	named, err := exec.LookPath(bridge.Name)
+	named, err := exec.LookPath(program)
 	if err == nil && sameFile(named, exe) {
 		if project {
-			return []string{bridge.Name}, nil, nil
+			return []string{program}, nil, nil
 		}
 		if named, err = filepath.Abs(named); err == nil {
 			return []string{named}, nil, nil
 		}
 	}
 	if project {
-		return nil, nil, usageError{errors.New("a project's file needs a command that works for all who have the " +
-			"project, and " + bridge.Name + " on PATH isn't this program; put it into a directory of PATH")}
+		return nil, nil, errors.New("a project's file needs a command that works for all who have the " +
+			"project, and " + program + " on PATH isn't this program; put it into a directory of PATH")
 	}
 	return []string{exe}, nil, nil
 }
@@ -40,9 +40,9 @@ func startedWith(exe string, project bool) (command, vars []string, err error) {
 // withNpx returns how npx starts this program. A host that was not started in a terminal knows few
 // directories: the user's file gets the whole path of npx, and the terminal's PATH, on which npx
 // looks for node, without what belongs to a project.
-func withNpx(project bool) (command, vars []string) {
-	command = []string{"npx", "-y", bridge.Name}
-	if v, released := strings.CutPrefix(version(), "v"); released {
+func withNpx(version string, project bool) (command, vars []string) {
+	command = []string{"npx", "-y", program}
+	if v, released := strings.CutPrefix(version, "v"); released {
 		command[2] += "@" + v
 	}
 	npx, err := exec.LookPath(command[0])

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bufio"
@@ -9,58 +9,45 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/jsonrpc"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-func sandboxPythonCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "python ID", Short: "Run Python in a sandbox, with its variables, line by line from standard input",
-		Long: "Run Python in a sandbox, with its variables, line by line from standard input, up to exit() " +
-			"or its end.\n" +
-			"An indented block ends with an empty line. Each statement is a call like the model's, which sees " +
-			"what it\n" +
-			"changes; it can call no tools.",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.sandboxPython(cmd.Context(), args[0]) },
-	}
-}
-
-// sandboxPython runs statements in a sandbox. It ends with 1 if the last one has failed.
-func (a *app) sandboxPython(ctx context.Context, id string) error {
-	out := newCodeOutput(a.stdout.Code(), a.stderr.Code())
+// Python runs statements in a sandbox. It ends with 1 if the last one has failed.
+func (c *Client) Python(ctx context.Context, id string) error {
+	out := terminal.NewCodeOutput(c.Out.Code(), c.Err.Code())
 	printed := func(m *jsonrpc.Message) {
 		var c sandbox.Chunk
 		if m.Method == bridge.UserPrinted && json.Unmarshal(m.Params, &c) == nil {
-			out.take(c)
+			out.Take(c.Stream, c.Text)
 		}
 	}
-	return a.inSandbox(ctx, id, printed, func(call sandboxCall) error {
-		lines, code := bufio.NewScanner(a.stdin), 0
+	return c.inSandbox(ctx, id, printed, func(call sandboxCall) error {
+		lines, code := bufio.NewScanner(c.In), 0
 		lines.Buffer(nil, sandbox.MaxCode)
 		for {
-			statement, more := a.statement(lines, id)
+			statement, more := c.statement(lines, id)
 			switch strings.TrimSpace(statement) {
 			case "exit", "exit()", "quit", "quit()":
-				return exitWith(code)
+				return exit.With(code)
 			case "":
 			default:
-				failed, err := a.inPython(ctx, call, statement)
+				failed, err := c.inPython(ctx, call, statement)
 				if err != nil {
 					return err
 				}
 				code = 0
 				if failed {
-					code = exitFailure
+					code = exit.Failed
 				}
 			}
 			if !more {
-				return errors.Join(lines.Err(), exitWith(code))
+				return errors.Join(lines.Err(), exit.With(code))
 			}
 		}
 	})
@@ -68,11 +55,11 @@ func (a *app) sandboxPython(ctx context.Context, id string) error {
 
 // statement returns the next line, or the lines of a block up to an empty one. more says that the
 // input hasn't ended.
-func (a *app) statement(lines *bufio.Scanner, id string) (statement string, more bool) {
+func (c *Client) statement(lines *bufio.Scanner, id string) (statement string, more bool) {
 	prompt, block := id+">>> ", false
 	for {
-		if a.atTerminal() {
-			_, _ = io.WriteString(a.stderr, prompt)
+		if c.AtTerminal() {
+			_, _ = io.WriteString(c.Err, prompt)
 		}
 		if !lines.Scan() {
 			if lines.Err() != nil { // half a block is no statement
@@ -95,46 +82,32 @@ func (a *app) statement(lines *bufio.Scanner, id string) (statement string, more
 
 // inPython runs a statement, whose output comes meanwhile, and says why it has failed, and what
 // became of the variables. SIGINT ends it.
-func (a *app) inPython(ctx context.Context, call sandboxCall, statement string) (failed bool, err error) {
+func (c *Client) inPython(ctx context.Context, call sandboxCall, statement string) (failed bool, err error) {
 	var r struct {
 		Status, Message string
 		Error           struct{ Traceback string }
 		Sandbox         struct{ State, Reason, Note string }
 	}
-	ctx, done := a.untilCtrlC(ctx)
+	ctx, done := c.Interrupts.until(ctx)
 	defer done()
 	failed, err = call(ctx, catalog.RunPython, map[string]any{"code": statement}, &r)
 	if errors.Is(err, errCtrlC) {
-		a.say("")
+		c.Say("")
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	if r.Error.Traceback != "" {
-		a.say(strings.TrimSuffix(text.Safe(r.Error.Traceback), "\n"))
+		c.Say(strings.TrimSuffix(text.Safe(r.Error.Traceback), "\n"))
 	} else if failed {
-		a.say(text.Line(strings.TrimSpace(r.Status + ": " + r.Message)))
+		c.Say(text.Line(strings.TrimSpace(r.Status + ": " + r.Message)))
 	}
 	switch sandbox.State(r.Sandbox.State) {
 	case sandbox.StateBefore:
-		a.say("the variables are as before this statement")
+		c.Say("the variables are as before this statement")
 	case sandbox.StateLost:
 		return true, fmt.Errorf("the sandbox has ended: %s", text.Line(r.Sandbox.Reason))
 	}
 	return failed, nil
-}
-
-// errCtrlC ends a command in a sandbox, and not the shell.
-var errCtrlC = errors.New("the command was interrupted")
-
-// untilCtrlC returns a context that SIGINT ends with errCtrlC, until done is called.
-func (a *app) untilCtrlC(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	end := func() { cancel(errCtrlC) }
-	a.interrupts.Store(&end)
-	return ctx, func() {
-		a.interrupts.Store(nil)
-		cancel(nil)
-	}
 }

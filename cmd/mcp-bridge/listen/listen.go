@@ -1,4 +1,6 @@
-package main
+// Package listen finds where the bridge is reached over HTTP: the address, or the socket that systemd
+// hands over, the names that clients may use, and whether others than this machine's programs come.
+package listen
 
 import (
 	"context"
@@ -12,40 +14,43 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
-	"time"
 	"unicode"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
-// listener is what serve listens to over HTTP.
-type listener struct {
-	addr           string       // host:port, or bySystemd; empty for stdio
-	socket         net.Listener // that systemd has handed over; nil for none
-	cert, key      string       // files
-	proxied        bool
-	metrics        bool
-	hosts, origins []string
+// Listener is what serve listens to over HTTP.
+type Listener struct {
+	Cert, Key string // files
+	Proxied   bool
+	Metrics   bool
+	Origins   []string
+
+	addr   string       // host:port, or bySystemd; empty for stdio
+	socket net.Listener // that systemd has handed over; nil for none
+	hosts  []string
 }
 
-func (l *listener) addFlags(f *pflag.FlagSet) {
+// AddFlags adds the flags that set l.
+func (l *Listener) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&l.addr, "http", "",
 		"serve over HTTP on this `address`, such as 127.0.0.1:7878, and not over stdio; "+
 			"systemd for the socket that it hands over")
-	f.StringVar(&l.cert, "tls-cert", "", "`file` with the certificate to serve HTTPS with")
-	f.StringVar(&l.key, "tls-key", "", "`file` with its key")
-	f.BoolVar(&l.proxied, "behind-proxy", false, "a proxy in front has the TLS, and lets through what it should")
+	f.StringVar(&l.Cert, "tls-cert", "", "`file` with the certificate to serve HTTPS with")
+	f.StringVar(&l.Key, "tls-key", "", "`file` with its key")
+	f.BoolVar(&l.Proxied, "behind-proxy", false, "a proxy in front has the TLS, and lets through what it should")
 	f.StringArrayVar(&l.hosts, "allow-host", nil,
 		"`name` that clients may reach the bridge by, beside those of the address")
-	f.StringArrayVar(&l.origins, "allow-origin", nil,
+	f.StringArrayVar(&l.Origins, "allow-origin", nil,
 		"`origin` of pages that may call, such as https://app.example.org")
-	f.BoolVar(&l.metrics, "metrics", false, "serve /metrics, for Prometheus")
+	f.BoolVar(&l.Metrics, "metrics", false, "serve /metrics, for Prometheus")
 }
 
-// check returns what is wrong with the flags.
-func (l *listener) check(f *pflag.FlagSet) error {
+// Check returns what is wrong with the flags.
+func (l *Listener) Check(f *pflag.FlagSet) error {
 	if l.addr == "" {
 		for _, name := range []string{
 			"tls-cert", "tls-key", "behind-proxy", "allow-host", "allow-origin", "metrics",
@@ -63,16 +68,16 @@ func (l *listener) check(f *pflag.FlagSet) error {
 	if _, _, err := net.SplitHostPort(l.addr); err != nil && l.addr != bySystemd {
 		return fmt.Errorf("--http=%q: it must be an address with a port, such as 127.0.0.1:7878", l.addr)
 	}
-	if (l.cert == "") != (l.key == "") {
+	if (l.Cert == "") != (l.Key == "") {
 		return errors.New("--tls-cert and --tls-key belong together: give both")
 	}
-	for i, origin := range l.origins {
+	for i, origin := range l.Origins {
 		sent, ok := asSent(origin)
 		if !ok {
 			return fmt.Errorf("--allow-origin=%q: it must be a scheme and a host, such as "+
 				"https://app.example.org, and in ASCII, as browsers send it", origin)
 		}
-		l.origins[i] = sent
+		l.Origins[i] = sent
 	}
 	for i, host := range l.hosts {
 		u, err := url.Parse("//" + host)
@@ -112,9 +117,9 @@ func ascii(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
-// open returns whether others than this machine's programs can reach the address.
-func (l *listener) open() bool {
-	host, _, _ := net.SplitHostPort(l.addr)                    // check has done so
+// exposed reports whether others than this machine's programs can reach the address.
+func (l *Listener) exposed() bool {
+	host, _, _ := net.SplitHostPort(l.addr)                    // Check has done so
 	if host == "localhost" || strings.HasPrefix(l.addr, "/") { // a socket's file has an owner and a mode
 		return false
 	}
@@ -122,18 +127,69 @@ func (l *listener) open() bool {
 	return err != nil || !ip.IsLoopback()
 }
 
+// HTTP reports whether clients come over HTTP, and not over stdio.
+func (l *Listener) HTTP() bool { return l.addr != "" }
+
+// Take takes the socket that systemd hands over, if that is what the address stands for. end closes
+// it.
+func (l *Listener) Take() (end func(), err error) {
+	if l.addr != bySystemd {
+		return func() {}, nil
+	}
+	if l.socket, err = activated(); err != nil {
+		return nil, exit.Usage(err)
+	}
+	l.addr = l.socket.Addr().String()
+	return func() { l.socket.Close() }, nil
+}
+
+// Listen listens. It refuses what others could use without having to say who they are.
+func (l *Listener) Listen(ctx context.Context, authenticated bool) (net.Listener, error) {
+	if err := l.resolve(ctx); err != nil {
+		return nil, exit.Usage(err)
+	}
+	if err := l.checkExposed(authenticated); err != nil {
+		return nil, exit.Usage(err)
+	}
+	if l.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(l.Cert, l.Key); err != nil {
+			return nil, exit.Usage(fmt.Errorf("--tls-cert and --tls-key can't be used: %w; give the PEM files of a "+
+				"certificate and of its key, which this user may read", err))
+		}
+	}
+	if l.socket != nil {
+		return l.socket, nil
+	}
+	socket, err := net.Listen(l.network(), l.addr)
+	if err != nil {
+		return nil, &listenError{l.addr, err}
+	}
+	return socket, nil
+}
+
+// Scheme returns the one of URLs by which clients come.
+func (l *Listener) Scheme() string {
+	if l.Cert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// Unnamed reports whether clients come by a name that neither the address nor a flag has.
+func (l *Listener) Unnamed() bool { return l.wildcard() && len(l.hosts) == 0 }
+
 // checkExposed returns an error if others could use the bridge without having to say who they are,
 // or could listen when they say it.
-func (l *listener) checkExposed(authenticated bool) error {
+func (l *Listener) checkExposed(authenticated bool) error {
 	switch {
-	case l.open() && !authenticated:
+	case l.exposed() && !authenticated:
 		return fmt.Errorf("%s can be reached from other machines, and all who do could run code and use your "+
 			"servers: listen on 127.0.0.1, or have clients authenticate: mcp-bridge token add NAME makes a token "+
 			"(docs/http.md)", l.addr)
-	case l.open() && l.cert == "" && !l.proxied:
+	case l.exposed() && l.Cert == "" && !l.Proxied:
 		return fmt.Errorf("%s can be reached from other machines, and tokens would cross the network unencrypted: "+
 			"give --tls-cert and --tls-key, or --behind-proxy where a proxy in front has the TLS", l.addr)
-	case l.proxied && !authenticated:
+	case l.Proxied && !authenticated:
 		return errors.New("--behind-proxy lets others in, and all of them could run code and use your servers: " +
 			"have clients authenticate: mcp-bridge token add NAME makes a token (docs/http.md)")
 	}
@@ -141,7 +197,7 @@ func (l *listener) checkExposed(authenticated bool) error {
 }
 
 // resolve returns an error if the address names a host that there isn't.
-func (l *listener) resolve(ctx context.Context) error {
+func (l *Listener) resolve(ctx context.Context) error {
 	host, _, _ := net.SplitHostPort(l.addr)
 	if l.socket != nil || host == "" {
 		return nil
@@ -153,7 +209,7 @@ func (l *listener) resolve(ctx context.Context) error {
 }
 
 // network returns what the address is of: one of IPv4 is listened to over that alone.
-func (l *listener) network() string {
+func (l *Listener) network() string {
 	host, _, _ := net.SplitHostPort(l.addr)
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
 		return "tcp4"
@@ -163,7 +219,7 @@ func (l *listener) network() string {
 
 // wildcard reports whether the address stands for all of the machine, so that it says nothing of
 // the name by which clients come.
-func (l *listener) wildcard() bool {
+func (l *Listener) wildcard() bool {
 	host, port, _ := net.SplitHostPort(l.addr)
 	ip, err := netip.ParseAddr(host)
 	return host == "" && port != "" || err == nil && ip.IsUnspecified()
@@ -190,72 +246,12 @@ func (e *listenError) Hint() string {
 	return "give --http an address of this machine, such as 127.0.0.1:7878"
 }
 
-// names returns the hosts by which the bridge may be called.
-func (l *listener) names() []string {
+// Names returns the hosts by which the bridge may be called.
+func (l *Listener) Names() []string {
 	names := append(append([]string{}, streamable.Loopback...), l.hosts...)
 	host, _, _ := net.SplitHostPort(l.addr)
 	if ip, err := netip.ParseAddr(host); host != "" && (err != nil || !ip.IsUnspecified()) {
 		names = append(names, host)
 	}
 	return names
-}
-
-// listen serves over HTTP until ctx ends.
-func (p *parts) listen(ctx context.Context, l *listener) error {
-	if p.cfg.UpstreamRoots != "none" {
-		return usageError{errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share " +
-			"servers, and one would have the directories of one client for all of them; leave it out")}
-	}
-	who, err := p.cfg.authenticator(p.log)
-	if err != nil {
-		return err
-	}
-	if err := l.resolve(ctx); err != nil {
-		return usageError{err}
-	}
-	if err := l.checkExposed(who.Asks()); err != nil {
-		return usageError{err}
-	}
-	scheme := "http"
-	if l.cert != "" {
-		scheme = "https"
-		if _, err := tls.LoadX509KeyPair(l.cert, l.key); err != nil {
-			return usageError{fmt.Errorf("--tls-cert and --tls-key can't be used: %w; give the PEM files of a "+
-				"certificate and of its key, which this user may read", err)}
-		}
-	}
-	socket := l.socket
-	if socket == nil {
-		if socket, err = net.Listen(l.network(), l.addr); err != nil {
-			return &listenError{l.addr, err}
-		}
-	}
-	if len(p.cfg.Config) == 0 {
-		p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers: over HTTP no others are used",
-			"next", "set it to a file that names servers, and start the bridge again")
-	} else {
-		p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the " +
-			"credentials that are configured for them")
-	}
-	p.log.Info("listening", "url", scheme+"://"+socket.Addr().String()+streamable.Path, "clients", letIn(who))
-	if l.wildcard() && len(l.hosts) == 0 && p.cfg.HTTPAudience == "" {
-		p.log.Warn("clients get 403 that reach the bridge by another name or address than those of loopback: add " +
-			"theirs with --allow-host")
-	}
-	hosts := l.names()
-	if own, err := url.Parse(p.cfg.HTTPAudience); err == nil && own.Host != "" { // by which clients know it
-		hosts = append(hosts, own.Host)
-	}
-	if who != nil {
-		ctx, end := context.WithCancel(ctx)
-		looked := make(chan struct{})
-		go func() { defer close(looked); removeRevoked(ctx, who.Tokens, p.lasting, p.log) }()
-		defer func() { end(); <-looked }()
-	}
-	return streamable.New(streamable.Config{
-		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.origins, Metrics: l.metrics, Log: p.log,
-		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.replica(listening),
-		DrainTime: time.Duration(p.cfg.MaxTimeout), Proxied: l.proxied,
-		Lost: p.driver.Lost,
-	}).Serve(ctx, socket, l.cert, l.key)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -15,6 +16,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
 )
 
 // tokens returns the tokens of clients over HTTP; nil if there is no place for them.
@@ -61,7 +64,7 @@ func (c config) issuer(log *slog.Logger) (*identity.Issuer, error) {
 func (c config) authenticator(log *slog.Logger) (*identity.Authenticator, error) {
 	issuer, err := c.issuer(log)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, exit.Usage(err)
 	}
 	a := &identity.Authenticator{Tokens: c.tokens(log), Issuer: issuer}
 	if c.HTTPTokens == "" {
@@ -149,4 +152,49 @@ func authenticate(a *identity.Authenticator, log *slog.Logger) func(*http.Reques
 		}
 		return principal, err
 	}
+}
+
+// listen serves over HTTP until ctx ends.
+func (p *parts) listen(ctx context.Context, l *listen.Listener) error {
+	if p.cfg.UpstreamRoots != "none" {
+		return exit.Usage(errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share " +
+			"servers, and one would have the directories of one client for all of them; leave it out"))
+	}
+	who, err := p.cfg.authenticator(p.log)
+	if err != nil {
+		return err
+	}
+	socket, err := l.Listen(ctx, who.Asks())
+	if err != nil {
+		return err
+	}
+	if len(p.cfg.Config) == 0 {
+		p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers: over HTTP no others are used",
+			"next", "set it to a file that names servers, and start the bridge again")
+	} else {
+		p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the " +
+			"credentials that are configured for them")
+	}
+	p.log.Info("listening", "url", l.Scheme()+"://"+socket.Addr().String()+streamable.Path,
+		"clients", letIn(who))
+	if l.Unnamed() && p.cfg.HTTPAudience == "" {
+		p.log.Warn("clients get 403 that reach the bridge by another name or address than those of loopback: add " +
+			"theirs with --allow-host")
+	}
+	hosts := l.Names()
+	if own, err := url.Parse(p.cfg.HTTPAudience); err == nil && own.Host != "" { // by which clients know it
+		hosts = append(hosts, own.Host)
+	}
+	if who != nil {
+		ctx, end := context.WithCancel(ctx)
+		looked := make(chan struct{})
+		go func() { defer close(looked); removeRevoked(ctx, who.Tokens, p.lasting, p.log) }()
+		defer func() { end(); <-looked }()
+	}
+	return streamable.New(streamable.Config{
+		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.Origins, Metrics: l.Metrics, Log: p.log,
+		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.replica(listening),
+		DrainTime: time.Duration(p.cfg.MaxTimeout), Proxied: l.Proxied,
+		Lost: p.driver.Lost,
+	}).Serve(ctx, socket, l.Cert, l.Key)
 }

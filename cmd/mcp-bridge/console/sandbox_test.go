@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
@@ -53,18 +54,19 @@ func TestSandboxRows(t *testing.T) {
 // where none runs.
 func TestInterruptedLine(t *testing.T) {
 	var said bytes.Buffer
-	a := &app{stdout: terminal.New(io.Discard), stderr: terminal.New(&said)}
+	c := &Client{Streams: &terminal.Streams{Out: terminal.New(io.Discard), Err: terminal.New(&said)},
+		Interrupts: new(Interrupts)}
 	call := func(ctx context.Context, _ string, _ map[string]any, _ any) (failed bool, err error) {
-		if !a.takes(os.Interrupt) || a.takes(syscall.SIGTERM) {
+		if !c.Interrupts.Takes(os.Interrupt) || c.Interrupts.Takes(syscall.SIGTERM) {
 			t.Error("SIGINT isn't the command's, or SIGTERM is")
 		}
 		<-ctx.Done()
 		return false, context.Cause(ctx)
 	}
-	if code, err := a.shellLine(t.Context(), call, "/", "sleep 100"); code != exitInterrupted || err != nil {
+	if code, err := c.shellLine(t.Context(), call, "/", "sleep 100"); code != exit.Interrupted || err != nil {
 		t.Errorf("got %d, %v", code, err)
 	}
-	if a.takes(os.Interrupt) {
+	if c.Interrupts.Takes(os.Interrupt) {
 		t.Error("SIGINT doesn't end the program when the command has ended")
 	}
 }
