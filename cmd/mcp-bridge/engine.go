@@ -32,8 +32,8 @@ type engines struct {
 	log       *slog.Logger // may be nil
 }
 
-// newCluster returns the cluster that the environment names; nil where this program has no client for
-// Kubernetes, nor what that brings along.
+// newCluster returns the cluster that the environment names; nil where this program has no client
+// for Kubernetes, nor what that brings along.
 var newCluster func(engines) detect.Candidate
 
 // newDriver chooses among the engines that the environment names: one, the one that answers at a

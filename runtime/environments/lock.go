@@ -124,9 +124,9 @@ func withPackages(list []byte, packages []string) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// asked returns the packages of a list, which is the file's, as uv takes them, one a line. Any other
-// line is an error: uv would follow an option, such as --no-binary, and build packages. Names are
-// normalized, since uv takes one such as x.zip for a file.
+// asked returns the packages of a list, which is the file's, as uv takes them, one a line. Any
+// other line is an error: uv would follow an option, such as --no-binary, and build packages. Names
+// are normalized, since uv takes one such as x.zip for a file.
 func asked(file string, list []byte) (string, error) {
 	var out strings.Builder
 	for line := range strings.Lines(string(list)) {

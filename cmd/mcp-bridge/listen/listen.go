@@ -1,5 +1,6 @@
-// Package listen finds where the bridge is reached over HTTP: the address, or the socket that systemd
-// hands over, the names that clients may use, and whether others than this machine's programs come.
+// Package listen finds where the bridge is reached over HTTP: the address, or the socket that
+// systemd hands over, the names that clients may use, and whether others than this machine's
+// programs come.
 package listen
 
 import (
