@@ -174,6 +174,7 @@ class Guest:
             frames.append(frame)
             if frame["type"] == "tool_call":
                 self.send({"type": "tool_result", "callId": frame["callId"], **answer(frame)})
+        self.close()
         assert self.read() is None, "a frame after done"
         assert self.status() == 0, self.errors()
         return frames

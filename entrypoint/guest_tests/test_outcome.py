@@ -45,7 +45,7 @@ class Ending(unittest.TestCase):
                 self.assertEqual("error" in ran.done, status != 0)
 
     def test_the_guest_ends_whether_the_host_hangs_up_or_not(self) -> None:
-        """It waits a moment for the host to do so, with whatever the host still says."""
+        """It waits a second for the host to do so, with whatever the host still says."""
         for still in (b"", b'{"type":"ping","n":7}\n', b"no frame\n"):
             with self.subTest(still), Guest() as guest:
                 guest.execute("pass")
@@ -200,6 +200,7 @@ class Cancelling(unittest.TestCase):
                 ran = Ran(guest.until("done"))
                 self.assertEqual(ran.wait, {"exited": False, "status": 0, "signal": 9, "killed": "cancel"})
                 self.assertEqual(ran.error["code"], "cancelled")
+                guest.close()
                 self.assertEqual(guest.status(), 0)
 
     def test_before_it_runs(self) -> None:

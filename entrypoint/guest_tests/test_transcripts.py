@@ -124,6 +124,8 @@ class Player:
         return got
 
     def _end(self, status: int) -> None:
+        if status == 0:
+            self._guest.close()
         self._test.assertIsNone(self._read(), "a frame after the last")
         self._test.assertEqual(self._guest.status(), status)
 
