@@ -37,9 +37,9 @@ const (
 )
 
 // TestClusterStorm: 20 bridges, which are processes, have 200 pods of a real API server. 15 of them
-// are killed at random moments, and so are etcd, the API server and a node, which come back. Nothing
-// of the dead is left after 60 s, no pod is attached to twice, and the bridges, which have the rights
-// of the manifests alone, touch nothing else. test/kubernetes/storm gives it a cluster.
+// are killed at random moments, and so are etcd, the API server and a node, which come back.
+// Nothing of the dead is left after 60 s, no pod is attached to twice, and the bridges, which have
+// the rights of the manifests alone, touch nothing else. test/kubernetes/storm gives it a cluster.
 func TestClusterStorm(t *testing.T) {
 	if os.Getenv(bridgeVar) != "" {
 		beBridge(t)
@@ -139,6 +139,9 @@ func startProcess(t *testing.T) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("bridge %s is attached to %d pods", b.instance, b.up.Load())
+		}
 		_ = b.cmd.Process.Kill() // unless it has ended
 		<-b.over
 		_ = b.cmd.Wait()
@@ -255,7 +258,7 @@ func belong(t *testing.T, cli client.Interface, since time.Time) (map[string]bel
 	return has, nil
 }
 
-// allUp reports whether each bridge has its pods, which were made since then, and is attached to them.
+// allUp reports whether each bridge has its pods, which were made since, and is attached to them.
 func allUp(t *testing.T, cli client.Interface, bridges []*process, since time.Time) bool {
 	has, err := belong(t, cli, since)
 	for _, b := range bridges {
@@ -282,8 +285,8 @@ func ownedBy(t *testing.T, cli client.Interface, bridges []*process) (n int) {
 // pod with the labels of each bridge. It returns them by name once they run.
 func makeForeign(t *testing.T, cli client.Interface, bridges []*process) map[string]*corev1.Pod {
 	t.Helper()
-	meta := metav1.ObjectMeta{Name: others}
-	_, err := cli.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{})
+	_, err := cli.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: others}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +301,8 @@ func makeForeign(t *testing.T, cli client.Interface, bridges []*process) map[str
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: container, Image: imageRef}}},
 		}
-		if _, err := cli.CoreV1().Pods(namespace).Create(t.Context(), pods[name], metav1.CreateOptions{}); err != nil {
+		_, err := cli.CoreV1().Pods(namespace).Create(t.Context(), pods[name], metav1.CreateOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
