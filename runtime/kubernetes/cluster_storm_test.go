@@ -120,6 +120,7 @@ type process struct {
 	instance string
 	up       atomic.Int64  // how many of its pods it has the streams of
 	over     chan struct{} // closed once it has said all
+	had      belongings    // by the last look
 }
 
 func startProcess(t *testing.T) *process {
@@ -140,7 +141,7 @@ func startProcess(t *testing.T) *process {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("bridge %s is attached to %d pods", b.instance, b.up.Load())
+			t.Logf("bridge %s is attached to %d pods, and had %+v", b.instance, b.up.Load(), b.had)
 		}
 		_ = b.cmd.Process.Kill() // unless it has ended
 		<-b.over
@@ -261,6 +262,9 @@ func belong(t *testing.T, cli client.Interface, since time.Time) (map[string]bel
 // allUp reports whether each bridge has its pods, which were made since, and is attached to them.
 func allUp(t *testing.T, cli client.Interface, bridges []*process, since time.Time) bool {
 	has, err := belong(t, cli, since)
+	for _, b := range bridges {
+		b.had = has[b.instance]
+	}
 	for _, b := range bridges {
 		if err != nil || has[b.instance].running != stormPods || b.up.Load() != stormPods {
 			return false
