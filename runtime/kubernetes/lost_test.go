@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -248,6 +249,30 @@ func TestPing(t *testing.T) {
 	for within(queue.Wait) == nil { // until the queue is longer than that
 	}
 	if err := within(c.Ping); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWatchRefused: a bridge hears of its pods soon after the API server tells of them again,
+// however often that has refused to.
+func TestWatchRefused(t *testing.T) {
+	f := newFake(t)
+	d := f.driver(t, Config{})
+	d.times.start = 5 * time.Second
+	var refused atomic.Int64
+	f.mu.Lock()
+	f.refuse = func(verb, resource string) *metav1.Status {
+		if resource != "pods" || verb != "list" && verb != "watch" || refused.Add(1) > 8 {
+			return nil
+		}
+		return &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}
+	}
+	f.mu.Unlock()
+	if _, err := d.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it was refused eight times", func() bool { return refused.Load() >= 8 })
+	if _, err := d.Run(t.Context(), f.target(d)(t).Spec("print(1)"), silent()); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	client "k8s.io/client-go/kubernetes"
 )
 
 // nodeDir returns the folder of the node's files, of which KUBECONFIG is one.
@@ -24,6 +25,23 @@ func as(t *testing.T, user string) *Driver {
 	return d
 }
 
+// grantLeast gives the user least the Role of the manifests.
+func grantLeast(t *testing.T, cli client.Interface, namespace string) {
+	t.Helper()
+	role := find[*rbacv1.Role](t)
+	role.Namespace = namespace
+	api := cli.RbacV1()
+	if _, err := api.Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "least"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "least"}}}
+	if _, err := api.RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestClusterRights: an account with the Role of the manifests alone runs code, and one without is
 // told what it lacks.
 func TestClusterRights(t *testing.T) {
@@ -32,18 +50,7 @@ func TestClusterRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	role := find[*rbacv1.Role](t)
-	role.Namespace = c.namespace
-	api := c.cli.RbacV1()
-	if _, err := api.Roles(c.namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "least"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "least"}}}
-	if _, err := api.RoleBindings(c.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	grantLeast(t, c.cli, c.namespace)
 	_, err = as(t, "nothing").Facts(t.Context())
 	said(t, err, "may not do in namespace default: create pods, get pods", "kubectl apply -k")
 	d := as(t, "least")

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
@@ -56,26 +58,41 @@ func watchPods(c *cluster) *pods {
 			return api.Watch(ctx, o)
 		},
 	}
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: list,
-		ObjectType:    &corev1.Pod{},
-		Transform:     lean,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { w.heard(o, false) },
-			UpdateFunc: func(_, o any) { w.heard(o, false) },
-			DeleteFunc: func(o any) { w.heard(o, true) },
-		},
+	r := cache.NewReflectorWithOptions(list, &corev1.Pod{}, store{w}, cache.ReflectorOptions{
+		// By itself it would wait for up to a minute after some failures, and a pod's start wouldn't be
+		// heard of though the API server is back.
+		Backoff: &wait.Backoff{Duration: c.d.times.start / 25, Jitter: 1},
 	})
-	w.watcher.Go(func() { informer.RunWithContext(ctx) })
+	w.watcher.Go(func() { r.RunWithContext(ctx) })
 	return w
 }
 
-// lean drops what nothing asks for, which is a third of a pod's size.
-func lean(o any) (any, error) {
-	if p, ok := o.(*corev1.Pod); ok {
-		p.ManagedFields = nil
+// store is what a reflector tells of pods.
+type store struct{ w *pods }
+
+func (s store) Add(o any) error    { s.w.heard(o, false); return nil }
+func (s store) Update(o any) error { s.w.heard(o, false); return nil }
+func (s store) Delete(o any) error { s.w.heard(o, true); return nil }
+func (s store) Resync() error      { return nil }
+
+// Replace hears of all pods that there are. Those that it has heard of before and are missing went
+// while nothing was heard.
+func (s store) Replace(all []any, _ string) error {
+	there := map[types.UID]bool{}
+	for _, o := range all {
+		s.w.heard(o, false)
+		if p, ok := o.(*corev1.Pod); ok {
+			there[p.UID] = true
+		}
 	}
-	return o, nil
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	for _, r := range s.w.seen {
+		if r.pod != nil && !there[r.pod.UID] {
+			r.hear(r.pod, true)
+		}
+	}
+	return nil
 }
 
 // drain blocks until nothing is expected any more, or ctx ends.
@@ -102,13 +119,11 @@ func (w *pods) end() {
 
 // heard keeps what the API server said of a pod, if it is one that somebody asks about.
 func (w *pods) heard(o any, gone bool) {
-	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = last.Obj
-	}
 	p, ok := o.(*corev1.Pod)
 	if !ok {
 		return
 	}
+	p.ManagedFields = nil // a third of a pod's size, for which nothing asks
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.seen[cmp.Or(p.Labels[labelClaim], p.Name)]
@@ -118,6 +133,10 @@ func (w *pods) heard(o any, gone bool) {
 	if r.pod != nil && r.pod.UID != p.UID {
 		return // another's, with the labels of ours
 	}
+	r.hear(p, gone)
+}
+
+func (r *record) hear(p *corev1.Pod, gone bool) {
 	r.pod, r.gone = p, gone
 	close(r.changed)
 	r.changed = make(chan struct{})
