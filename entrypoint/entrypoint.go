@@ -30,7 +30,6 @@ import (
 // other one it says on its standard error why it ended.
 const (
 	ExitDone     = 0
-	ExitOK       = 0  // done was sent
 	ExitProtocol = 65 // the host sent a frame that the guest doesn't take
 	ExitHostGone = 66 // standard input ended, or standard output was closed
 	ExitSilent   = 67 // nothing was heard from the host for Silence

@@ -92,7 +92,7 @@ func (n *session) withoutDone(r *Result, code int, stderr string) {
 	case -1:
 		r.Message = "The container was gone before the code had finished, and the engine does not know how it " +
 			"ended."
-	case entrypoint.ExitOK: // the guest has said done, or a program in its place ended
+	case entrypoint.ExitDone: // the guest has said done, or a program in its place ended
 		r.Status, r.ExitCode = StatusEngine, -1
 		r.Message = "The container ended with code 0, and the engine lost the last of what it said: the code may " +
 			"have finished, and its result is not known."
