@@ -26,7 +26,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// ofSandboxes is what agent-sandbox has of a bridge: what the bridge makes, and what is made of that.
+// ofSandboxes is what agent-sandbox has of a bridge: what the bridge makes, and what comes of that.
 var ofSandboxes = []schema.GroupVersionResource{
 	agents.WithResource("sandboxclaims"), agents.WithResource("sandboxwarmpools"),
 	agents.WithResource("sandboxtemplates"),
@@ -298,10 +298,13 @@ func TestClusterClaimFigures(t *testing.T) {
 	for _, f := range []struct {
 		what string
 		took []time.Duration
-	}{{"a claim, to its pod", claimed[0]}, {"to the gate's answer", claimed[1]}, {"to its output", claimed[2]},
-		{"a claim while no pod is made, to its pod", alone[0]}, {"to the gate's answer", alone[1]},
-		{"to its output", alone[2]}, {"a pod that is made, to the pod", made[0]}, {"to the gate's answer", made[1]}, {"to its output", made[2]},
-		{"a call in a warm pod of ours", warmed}} {
+	}{
+		{"a claim, to its pod", claimed[0]}, {"to the gate's answer", claimed[1]},
+		{"to its output", claimed[2]}, {"a claim while no pod is made, to its pod", alone[0]},
+		{"to the gate's answer", alone[1]}, {"to its output", alone[2]},
+		{"a pod that is made, to the pod", made[0]}, {"to the gate's answer", made[1]},
+		{"to its output", made[2]}, {"a call in a warm pod of ours", warmed},
+	} {
 		t.Logf("%s: p50 %v, p95 %v, %d of them", f.what, p50(f.took).Round(time.Millisecond/10),
 			f.took[len(f.took)*95/100].Round(time.Millisecond/10), len(f.took))
 	}

@@ -18,9 +18,9 @@ import (
 
 // sandboxes stands in for the controller of agent-sandbox, as far as its source was read and tried
 // (TestClusterClaims): a pool is filled; a claim adopts a pod of it, best one that runs, whose name
-// stays, or else gets one of the claim's name; labels of a claim must have a listed domain and go to
-// the pod; a pod that is deleted while its claim is there is made again; what a claim or a pool has
-// goes with it, before it where that is asked for and otherwise after it.
+// stays, or else gets one of the claim's name; labels of a claim must have a listed domain and are
+// given to the pod; a pod that is deleted while its claim is there is made again; what a claim or a
+// pool has is removed with it, before it where that is asked for and otherwise after it.
 type sandboxes struct {
 	f       *fake
 	objects map[string]*unstructured.Unstructured // by resource and name
