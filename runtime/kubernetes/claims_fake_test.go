@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,10 +16,11 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 )
 
-// sandboxes stands in for the controller of agent-sandbox, as far as its source was read: a pool is
-// filled; a claim adopts a running pod of it, whose name stays, or else gets one of the claim's
-// name; labels of a claim must have a listed domain and go to the pod; a pod that is deleted while
-// its claim is there is made again; what a claim or a pool has goes with it.
+// sandboxes stands in for the controller of agent-sandbox, as far as its source was read and tried
+// (TestClusterClaims): a pool is filled; a claim adopts a pod of it, best one that runs, whose name
+// stays, or else gets one of the claim's name; labels of a claim must have a listed domain and are
+// given to the pod; a pod that is deleted while its claim is there is made again; what a claim or a
+// pool has is removed with it, before it where that is asked for and otherwise after it.
 type sandboxes struct {
 	f       *fake
 	objects map[string]*unstructured.Unstructured // by resource and name
@@ -80,11 +82,16 @@ func (s *sandboxes) serve(w http.ResponseWriter, r *http.Request) {
 		)
 	case "deletecollection":
 		for _, o := range s.list(resource, selector) {
-			s.delete(resource, o.GetName())
+			s.delete(resource, o.GetName(), false)
 		}
 		answerJSON(w, metav1.Status{Status: metav1.StatusSuccess})
 	default:
-		if !s.delete(resource, name) {
+		var o metav1.DeleteOptions
+		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+			s.f.t.Error(err)
+		}
+		first := o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationForeground
+		if !s.delete(resource, name, first) {
 			notFound(w, name)
 			return
 		}
@@ -197,15 +204,12 @@ func (s *sandboxes) adopt(claim *unstructured.Unstructured) {
 	}
 	adopted := ""
 	for name, of := range s.of {
-		if p := s.f.pods[name]; adopted == "" && of == "pool/"+pool && p != nil &&
-			p.Status.Phase == corev1.PodRunning {
+		if p := s.f.pods[name]; of == "pool/"+pool && p != nil &&
+			(adopted == "" || p.Status.Phase == corev1.PodRunning) {
 			adopted = name
-			s.of[name] = "claim/" + claim.GetName()
 		}
 	}
-	if adopted == "" {
-		s.of[claim.GetName()] = "claim/" + claim.GetName()
-	}
+	s.of[cmp.Or(adopted, claim.GetName())] = "claim/" + claim.GetName()
 	s.f.mu.Unlock()
 	if adopted == "" {
 		s.pod(claim.GetName(), pool, more)
@@ -219,8 +223,9 @@ func (s *sandboxes) adopt(claim *unstructured.Unstructured) {
 	s.fill(pool)
 }
 
-// delete deletes an object once its pods are gone, as the cluster's garbage collector does.
-func (s *sandboxes) delete(resource, name string) bool {
+// delete deletes an object and its pods, as the cluster's garbage collector does; with first the
+// object is there until its pods are gone.
+func (s *sandboxes) delete(resource, name string, first bool) bool {
 	owner := map[string]string{"sandboxclaims": "claim/", "sandboxwarmpools": "pool/"}[resource] + name
 	key := resource + "/" + name
 	var pods []string
@@ -229,7 +234,11 @@ func (s *sandboxes) delete(resource, name string) bool {
 	if s.objects[key] == nil {
 		return false
 	}
-	s.ending[key] = true
+	if first {
+		s.ending[key] = true
+	} else {
+		delete(s.objects, key)
+	}
 	for pod, of := range s.of {
 		if of == owner {
 			pods = append(pods, pod)
@@ -238,6 +247,9 @@ func (s *sandboxes) delete(resource, name string) bool {
 	go func() {
 		for _, pod := range pods {
 			s.f.finish(pod)
+		}
+		if !first {
+			return
 		}
 		s.f.mu.Lock()
 		defer s.f.mu.Unlock()

@@ -60,13 +60,15 @@ var podsDiffer = map[string]string{
 		"makes no namespace for them, so a container sees its path in the machine's",
 }
 
+// countPods counts the pods of bridges. One that waits in a pool of agent-sandbox is none's.
 func countPods(t *testing.T, d *Driver) int {
 	t.Helper()
 	c, err := d.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := c.cli.CoreV1().Pods(c.namespace).List(context.Background(), metav1.ListOptions{})
+	list, err := c.cli.CoreV1().Pods(c.namespace).List(context.Background(),
+		metav1.ListOptions{LabelSelector: labelDriver})
 	if err != nil {
 		t.Fatal(err)
 	}
