@@ -77,6 +77,7 @@ class Guest:
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self._in, self._out, self._err = self.process.stdin, self.process.stdout.fileno(), self.process.stderr
         self._rest = b""
+        self._done = False  # the last frame was one
         self.raw(payload(modules))
 
     def __enter__(self) -> Guest:
@@ -147,6 +148,7 @@ class Guest:
             return None
         frame = json.loads(line)
         assert isinstance(frame, dict), line
+        self._done = frame["type"] == "done"
         return frame
 
     def drain(self) -> None:
@@ -180,7 +182,9 @@ class Guest:
         return frames
 
     def status(self) -> int:
-        """Waits for the end of the process."""
+        """Waits for the end of the process. A host that was told done hangs up first."""
+        if self._done:
+            self.close()
         return self.process.wait(PATIENCE)
 
     def errors(self) -> str:
