@@ -176,7 +176,11 @@ func (f *fleet) Run(ctx context.Context, spec runtime.Spec, std runtime.Stdio) (
 	case <-ended:
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		return runtime.Exit{OOMKilled: f.oom}, nil
+		exit := runtime.Exit{OOMKilled: f.oom}
+		if f.lent == diesOnceItSaid {
+			exit.Code = entrypoint.ExitInternal
+		}
+		return exit, nil
 	case <-ctx.Done():
 		f.mu.Lock()
 		defer f.mu.Unlock()
