@@ -167,7 +167,7 @@ func TestClusterClaims(t *testing.T) {
 
 	brief := s
 	brief.MaxAge = 5*time.Second - startSlack
-	id, err := c.claims.claim(t.Context(), c.pod(s.Owner.NewName(), brief), brief)
+	id, err := c.claims.claim(t.Context(), c.pods, c.pod(s.Owner.NewName(), brief), brief)
 	if err != nil {
 		t.Fatal(err)
 	}
