@@ -217,9 +217,9 @@ func (s *Store) Lock(ctx context.Context, account string) (unlock func(), err er
 	return filelock.Acquire(ctx, filepath.Join(s.Dir, account+".lock"))
 }
 
-// Key returns the random key of size bytes that is kept under a name, and where it is kept: the
-// keyring, or where there is none a file of mode 0600. If there is no key yet it makes one, or
-// returns ErrNone if it may not.
+// Key returns the random key of size bytes that is kept under a name, and where it is kept: in the
+// keyring, or in a file of mode 0600 on a machine without a keyring. It makes a key that is missing
+// if it may, and returns ErrNone otherwise.
 func (s *Store) Key(ctx context.Context, name string, size int,
 	mayMake bool) (key []byte, in string, err error) {
 	account := Account(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 import unittest
 
@@ -55,6 +56,16 @@ class Ending(unittest.TestCase):
         with Guest() as guest:
             guest.execute("pass")
             guest.until("done")
+            guest.close()
+            self.assertEqual(guest.status(), wire.EXIT_OK)
+
+    def test_the_guest_lingers_until_the_host_hangs_up(self) -> None:
+        """An engine may lose what a busy host has yet to read when the container ends."""
+        with Guest({"loop": ("LINGER = 1.0", "LINGER = 20.0")}) as guest:
+            guest.execute("pass")
+            guest.until("done")
+            with self.assertRaises(subprocess.TimeoutExpired):
+                guest.process.wait(0.2)
             guest.close()
             self.assertEqual(guest.status(), wire.EXIT_OK)
 

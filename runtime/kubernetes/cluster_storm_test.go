@@ -337,7 +337,7 @@ func untouched(t *testing.T, cli client.Interface, pods map[string]*corev1.Pod) 
 }
 
 // audit checks by the API server's log what the bridges' account has asked for. A stream that was
-// opened is in it though the server is killed before it ends. At least so many pods had one.
+// opened is in it though the server is killed before it ends. At least want pods had a stream.
 func audit(t *testing.T, want int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(nodeDir(), "audit.log"))

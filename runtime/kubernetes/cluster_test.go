@@ -60,7 +60,7 @@ var podsDiffer = map[string]string{
 		"makes no namespace for them, so a container sees its path in the machine's",
 }
 
-// countPods counts the pods of bridges. One that waits in a pool of agent-sandbox is none's.
+// countPods counts the pods of bridges. Those that wait in a pool of agent-sandbox don't count.
 func countPods(t *testing.T, d *Driver) int {
 	t.Helper()
 	c, err := d.Connect(t.Context())
