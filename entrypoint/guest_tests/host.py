@@ -34,8 +34,13 @@ def sources() -> dict[str, str]:
 
 def payload(modules: dict[str, str]) -> bytes:
     """What a guest is sent before any frame, with compiled code as the bridge sends it."""
-    texts, boot = zlib.compress(json.dumps(modules).encode()), modules["boot"].encode()
-    code = MAGIC_NUMBER + marshal.dumps({name: _code(name, text) for name, text in modules.items()})
+    return _payload(tuple(modules.items()))
+
+
+@cache
+def _payload(modules: tuple[tuple[str, str], ...]) -> bytes:
+    texts, boot = zlib.compress(json.dumps(dict(modules)).encode()), dict(modules)["boot"].encode()
+    code = MAGIC_NUMBER + marshal.dumps({name: _code(name, text) for name, text in modules})
     return b"%d %d %d\n%s%s%s" % (len(boot), len(texts), len(code), boot, texts, code)
 
 
