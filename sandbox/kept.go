@@ -107,8 +107,7 @@ func (s *Sandbox) Keep(ctx context.Context, r KeepRequest) (*Kept, error) {
 	n.kept = k
 	var started error
 	_, err := n.admitted(ctx, func() (Result, error) {
-		if started = k.start(ctx, n); n.prepared && !n.machine.lacks(started) &&
-			(errors.As(started, new(*runtime.ImageError)) || isGone(started)) {
+		if started = k.start(ctx, n); n.outdated(started) {
 			if started = n.rejoin(ctx); started == nil {
 				started = k.start(ctx, n)
 			}

@@ -108,9 +108,7 @@ func (s *Sandbox) Run(ctx context.Context, r Request, h Host) (Result, error) {
 	n := newSession(s, r, h)
 	res, err := n.admitted(ctx, func() (Result, error) {
 		res, err := n.attempt(ctx)
-		if n.prepared && !n.machine.lacks(err) && (errors.As(err, new(*runtime.ImageError)) || isGone(err)) {
-			// The image was removed, or the engine ended, since it was found. No code has run: an
-			// error comes only where the guest has not been given its execute.
+		if n.outdated(err) {
 			n.mu.Lock()
 			n.over = false
 			n.mu.Unlock()
@@ -152,6 +150,12 @@ func (s *Sandbox) check(r *Request) error {
 		r.Progress = func(string) {}
 	}
 	return nil
+}
+
+// outdated reports whether err came because the image was removed, or the engine ended, since it was
+// found. No code has run then: an error comes only where the guest has not been given its execute.
+func (n *session) outdated(err error) bool {
+	return n.prepared && !n.machine.lacks(err) && (errors.As(err, new(*runtime.ImageError)) || isGone(err))
 }
 
 // isGone reports whether an engine ended that was there before.
