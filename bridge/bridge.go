@@ -185,7 +185,8 @@ type Bridge struct {
 	clients      *client.Clients
 
 	// mu guards what follows; latest changes together with the upstreams, and about with the tools of
-	// server. Locks of the upstreams, of Packages and of server are taken under it.
+	// server. Locks of the upstreams, Packages, server, catalogs and of what Config.Held asks
+	// are taken under it.
 	mu     sync.RWMutex
 	latest *catalog.Catalog
 	broken error  // why there is no policy to go by

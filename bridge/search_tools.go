@@ -20,9 +20,9 @@ import (
 func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.CallToolResult {
 	r := b.newRun(requestOf(ctx), raw)
 	res, err := b.foundTools(ctx, r)
-	took := rounded(time.Since(r.began))
+	about := append([]any{"call", r.id, "ok", err == nil, "took", rounded(time.Since(r.began))},
+		r.request.whose()...)
 	r.request.Afterwards(func() {
-		about := append([]any{"call", r.id, "ok", err == nil, "took", took}, r.request.whose()...)
 		b.clients.Log(slog.LevelInfo, catalog.SearchTools, about...)
 	})
 	if err != nil {

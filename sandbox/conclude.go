@@ -75,8 +75,8 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	return r, nil
 }
 
-// withoutDone concludes for a container that ended while its code ran, and the guest said nothing
-// of it on its frames.
+// withoutDone concludes for a container that ended while its code ran, and of whose end no frame of
+// the guest's tells.
 func (n *session) withoutDone(r *Result, code int, stderr string) {
 	r.Status, r.ExitCode = StatusExit, code
 	if code > 128 && code < 128+65 {
@@ -92,10 +92,10 @@ func (n *session) withoutDone(r *Result, code int, stderr string) {
 	case -1:
 		r.Message = "The container was gone before the code had finished, and the engine does not know how it " +
 			"ended."
-	case entrypoint.ExitDone: // the guest has said done, or a program in its place ended
+	case entrypoint.ExitDone: // the guest has said done, which was lost or can't be read, or something else has ended
 		r.Status, r.ExitCode = StatusEngine, -1
-		r.Message = "The container ended with code 0, and the engine lost the last of what it said: the code may " +
-			"have finished, and its result is not known."
+		r.Message = "The container ended with code 0, and how the code ended was not heard: it may have finished, " +
+			"and its result is not known."
 	default:
 		r.Message = fmt.Sprintf("The container was ended from outside, with code %d, before the code had finished.",
 			code)

@@ -90,7 +90,7 @@ func TestEngineOutcomes(t *testing.T) {
 		{"how it ended is not known", scripted{before: ready, after: output, exit: runtime.Exit{Code: -1}},
 			sandbox.StatusExit, -1, "does not know"},
 		{"the container ends with 0 and no done", scripted{before: ready, after: output}, sandbox.StatusEngine, -1,
-			"the engine lost the last of what it said"},
+			"how the code ended was not heard"},
 		{"the code killed, and the engine saw why", scripted{before: ready,
 			after: done(`{"exited":false,"status":0,"signal":9}`), exit: runtime.Exit{OOMKilled: true}},
 			sandbox.StatusMemoryLimit, 137, "out of memory"},

@@ -152,8 +152,8 @@ func (s *Sandbox) check(r *Request) error {
 	return nil
 }
 
-// outdated reports whether err came because the image was removed, or the engine ended, since it was
-// found. No code has run then: an error comes only where the guest has not been given its execute.
+// outdated reports whether err came because the image was removed, or the engine ended, since it
+// was found. No code has run then: an error comes only where the guest was not given its execute.
 func (n *session) outdated(err error) bool {
 	return n.prepared && !n.machine.lacks(err) && (errors.As(err, new(*runtime.ImageError)) || isGone(err))
 }

@@ -114,7 +114,7 @@ const (
 	StatusCancelled   Status = "cancelled"    // ctx ended
 	StatusMemoryLimit Status = "memory_limit" // the memory limit ended it, or an uncaught MemoryError did
 	StatusExit        Status = "exit"         // sys.exit, os._exit or a signal: see ExitCode and Signal
-	StatusEngine      Status = "engine"       // the container engine failed while the code ran
+	StatusEngine      Status = "engine"       // the engine failed while the code ran, or its container ended unheard
 )
 
 // Result is how a run ended and what it left. The zero value means nothing.

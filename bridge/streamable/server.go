@@ -81,8 +81,9 @@ func (h *Handler) closeSoon() {
 // Drain takes no new calls, and waits for those that run until ctx ends. It returns how many are
 // left.
 func (h *Handler) Drain(ctx context.Context) (left int) {
+	running := h.calls.stop() // first: who is refused a session is told why by that
 	h.sessions.refuseNew()
-	if running := h.calls.stop(); running > 0 {
+	if running > 0 {
 		h.cfg.Log.Info("no new calls are taken, and those that run are finished", "calls", running)
 	}
 	select {

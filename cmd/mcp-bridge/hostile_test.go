@@ -33,7 +33,7 @@ type hostile struct {
 }
 
 // patience is how long anything may take that isn't about time, in seconds: the machine may be
-// busy, and with the race detector a gigabyte takes minutes.
+// busy, and with the race detector much output takes minutes.
 const patience = 600
 
 // hostileGot is the part of a structured answer that is compared.
@@ -93,19 +93,27 @@ func loadHostile(t *testing.T) []hostile {
 	return all
 }
 
-// TestHostileSuite runs every program of testdata/hostile through one bridge: several at a time,
-// then the heavy ones one by one. Each must come to what its comment says, with nothing lost of
-// what it printed, and each time the bridge must answer the next call as if nothing had been.
+// TestHostileSuite runs every program of testdata/hostile through a bridge: several at a time, then
+// the heavy ones one by one, through the program as it is built where there is one, since the race
+// detector would have a gigabyte take minutes. Each must come to what its comment says, with
+// nothing lost of what it printed, and each time the bridge must answer the next call as if nothing
+// had been.
 func TestHostileSuite(t *testing.T) {
 	needEngine(t)
 	programs := loadHostile(t)
 	if len(programs) < 60 {
 		t.Fatalf("only %d programs", len(programs))
 	}
-	cmd := command(t, map[string]entry{"shop": shop(t), "other": shop(t)})
-	cmd.Env = append(cmd.Env, "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error",
-		fmt.Sprintf("MCP_BRIDGE_MAX_TIMEOUT=%d", patience))
-	c := serve(t, cmd)
+	start := func(program string) *client {
+		cmd := command(t, map[string]entry{"shop": shop(t), "other": shop(t)})
+		cmd.Env = append(cmd.Env, "MCP_BRIDGE_OUTPUT_MODE=structured", "MCP_BRIDGE_LOG_LEVEL=error",
+			fmt.Sprintf("MCP_BRIDGE_MAX_TIMEOUT=%d", patience))
+		if program != "" {
+			cmd.Path = program
+		}
+		return serve(t, cmd)
+	}
+	c := start("")
 	try := func(p hostile) {
 		t.Run(p.name, func(t *testing.T) {
 			p.check(t, c.structured(p.code, p.timeout))
@@ -140,6 +148,13 @@ func TestHostileSuite(t *testing.T) {
 	wg.Wait()
 	peak := peakMemory(t, c.cmd.Process.Pid)
 	t.Logf("the bridge took %d MiB of memory for those", peak>>20)
+	s := &scene{t: t, bridge: c.cmd.Process.Pid}
+	noneLeft := func() bool { return len(s.containers()) <= keptReady }
+	within(t, "no container is left but a standby", noneLeft)
+	if built := os.Getenv("MCP_BRIDGE_TEST_BUILT"); built != "" && len(alone) > 0 {
+		c = start(built)
+		s.bridge = c.cmd.Process.Pid
+	}
 	for _, p := range alone {
 		try(p)
 		if now := peakMemory(t, c.cmd.Process.Pid); now > peak {
@@ -148,8 +163,7 @@ func TestHostileSuite(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs in %v", len(programs), time.Since(begin).Round(time.Second))
-	s := &scene{t: t, bridge: c.cmd.Process.Pid}
-	within(t, "no container is left but a standby", func() bool { return len(s.containers()) <= keptReady })
+	within(t, "no container is left but a standby", noneLeft)
 	// The most that one of them has it hold is 400 MB of results.
 	t.Logf("the bridge took %d MiB of memory at most", peak>>20)
 	if peak > hostilePeak {

@@ -8,9 +8,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
-const program = "mcp-bridge" // our name on PATH, and with npm
+const program = config.Own // our name on PATH too, and with npm
 
 // StartedWith returns how a host starts this program, which is exe, and with which variables: by
 // the name on PATH that leads to it, since its file may be another one after an upgrade. A

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SOON = 0.003  # seconds after which code is watched: most has ended by then
 PARTING = 0.01  # seconds that the host has to hang up; what is left of the run isn't watched then
-LINGER = 1.0  # seconds that it has then, when nothing of the run is left
+PARTING_ALONE = 1.0  # seconds that it has then, when nothing of the run is left
 MAX_LEFT = 64  # pipes of commands that have ended; processes that write to an older one die of SIGPIPE
 ENDING = 5  # milliseconds that a child which is just ending has before it is killed for its memory
 
@@ -72,9 +72,12 @@ class Loop:
                     self._step()
                 if not self._next():
                     break
-            if not self._parted(PARTING):  # an engine may lose what a busy host has yet to read
+            sandbox = self._run.sandbox
+            if sandbox and not sandbox.lost:  # after a done that says that it lives
+                raise Stop(wire.EXIT_INTERNAL, "its processes have closed what they speak to the bridge by")
+            if not self._hung_up(PARTING):  # an engine may lose what a busy host has yet to read
                 kill_all(self._run.child, self._run.status is not None)
-                self._parted(LINGER)
+                self._hung_up(PARTING_ALONE)
             return wire.EXIT_OK
         except Stop as stop:
             print(f"mcp-bridge guest: {stop}", file=sys.stderr)
@@ -198,8 +201,8 @@ class Loop:
         begun = self._run.running and self._run.status is None and now - self._run.began < SOON
         return begun and self._run.to_host.size == self._run.quiet
 
-    def _parted(self, limit: float) -> bool:
-        """Whether the host hangs up in time, which gets `done` 0.4 ms sooner (a warm call's p50) so."""
+    def _hung_up(self, limit: float) -> bool:
+        """Waits for the host to hang up, and reports whether it did: it gets `done` 0.4 ms sooner so (p50)."""
         until = time.monotonic() + limit
         poller = select.poll()
         poller.register(self._in, select.POLLIN)

@@ -216,7 +216,7 @@ class Sandbox:
                     return {"state": "lost", "reason": self.lost}
                 said = "the command has ended the process of the variables; threads are gone"
                 self._note = f"{said}; {self._note}" if self._note else said
-        elif self._run.alive:
+        elif self._run.alive and requests:
             self._useless = self.older
             self.older, self.spare, self._fresh = self.spare, self._fresh, 0
         elif self._replaced(requests, self.spare, self.older):

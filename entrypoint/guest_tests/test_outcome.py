@@ -11,6 +11,20 @@ import unittest
 from guest import wire
 from guest_tests.host import PATIENCE, Frame, Guest, Ran, run
 
+# Forks a process that the kernel sends SIGCONT when its pipe is read, and that floods the link.
+LEFT_TO_ITSELF = """
+import fcntl, os, signal, sys
+link = max(int(n) for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}'))
+left = os.fork()
+if left == 0:
+    fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(1, 10, signal.SIGCONT)  # F_SETSIG
+    fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC)
+    while True:
+        try: os.write(link, b'{}\\n' * 1000)
+        except OSError: pass
+"""
+
 
 def _runs(pid: int) -> bool:
     """Whether a process is there and no zombie, which is its parent's to collect.
@@ -61,13 +75,26 @@ class Ending(unittest.TestCase):
 
     def test_the_guest_lingers_until_the_host_hangs_up(self) -> None:
         """An engine may lose what a busy host has yet to read when the container ends."""
-        with Guest({"loop": ("LINGER = 1.0", "LINGER = 20.0")}) as guest:
+        with Guest({"loop": ("ALONE = 1.0", "ALONE = 20.0")}) as guest:
             guest.execute("pass")
             guest.until("done")
             with self.assertRaises(subprocess.TimeoutExpired):
                 guest.process.wait(0.2)
             guest.close()
             self.assertEqual(guest.status(), wire.EXIT_OK)
+
+    @unittest.skipIf(os.environ.get("GUEST_UNDER"), "looks at what is on this machine")
+    def test_nothing_of_the_run_is_left_while_it_lingers(self) -> None:
+        """Even what has itself continued: it would run without any limit."""
+        code = LEFT_TO_ITSELF + "print('pid', left, file=sys.stderr, flush=True)\nprint('x' * 1000)"
+        with Guest({"loop": ("ALONE = 1.0", "ALONE = 60.0")}) as guest:
+            guest.execute(code)
+            pid = int(Ran(guest.until("done")).stderr.split()[1])
+            end = time.monotonic() + PATIENCE
+            while _runs(pid) and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertFalse(_runs(pid))
+            self.assertIsNone(guest.process.poll(), "it doesn't linger")
 
     def test_what_is_left_running_is_stopped_before_the_end_is_told_and_killed_after(self) -> None:
         """Another program, which writes on and on: none of it comes behind done, and nothing of it
@@ -97,19 +124,7 @@ class Ending(unittest.TestCase):
         """The kernel sends it SIGCONT when the supervisor reads its pipe; it floods the link then,
         and is not listened to for long.
         """
-        code = (
-            "import fcntl, os, signal, sys\n"
-            "link = max(int(n) for n in os.listdir('/proc/self/fd') if "
-            "os.path.exists(f'/proc/self/fd/{n}'))\n"
-            "left = os.fork()\nif left == 0:\n    fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())\n"
-            "    fcntl.fcntl(1, 10, signal.SIGCONT)\n"  # F_SETSIG
-            "    fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC)\n"
-            "    while True:\n"
-            "        try: os.write(link, b'{}\\n' * 1000)\n"
-            "        except OSError: pass\n"
-            "print('pid', left, file=sys.stderr, flush=True)\n"
-            "print('x' * 1000)"
-        )
+        code = LEFT_TO_ITSELF + "print('pid', left, file=sys.stderr, flush=True)\nprint('x' * 1000)"
         for watch in ({}, {"memoryBytes": 1 << 30, "processes": 100}):
             with self.subTest(watch=watch), Guest() as guest:
                 guest.execute(code, watch=watch)

@@ -55,6 +55,18 @@ class Forged(unittest.TestCase):
                 self.assertEqual((ran.stdout, ran.ok, ran.error), ("code\n", True, {}), line)
                 self.assertNotIn("imported", ran.done)
 
+    def test_a_sandbox_that_has_closed_its_link_is_lost(self) -> None:
+        """Also when its process lives and says that the call has ended well."""
+        with Sandbox({"rescue": ("READY = 5.0", "READY = 0.5")}) as box:
+            box.call(PREPARED)
+            ran = box.call(
+                "import subprocess\nfor pid in copies(): os.kill(pid, 9)\n"
+                "p = subprocess.Popen(['sleep', '600'])\n"
+                "say('ended', status=0, pid=p.pid)\nos.close(link.fd)\nwhile True: time.sleep(1)"
+            )
+            self.assertEqual(state(ran), "lost")
+            self.assertIn("closed what they speak to the bridge by", ran.done["sandbox"]["reason"])
+
     def test_the_key_of_another_call(self) -> None:
         with Sandbox() as box:
             box.call(PREPARED + "old = repeat._key")

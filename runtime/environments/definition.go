@@ -77,15 +77,15 @@ const (
 
 var importPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-// Settings are the user's files of environments: of each NAME.toml, its lock, the list of packages
+// settings are the user's files of environments: of each NAME.toml, its lock, the list of packages
 // that this was made from, and the labels of an image that was pushed.
-type Settings struct {
+type settings struct {
 	dir   string // empty for none
 	trust trust.Owners
 }
 
 // Definitions returns all that have a file, and Data, by name.
-func (s Settings) Definitions() []Definition {
+func (s settings) Definitions() []Definition {
 	var found []Definition
 	files, _ := os.ReadDir(s.dir) // there may be none
 	for _, f := range files[:min(len(files), maxSettings)] {
@@ -102,13 +102,13 @@ func (s Settings) Definitions() []Definition {
 }
 
 // Check returns an *UnknownError if no environment has that name, or why its file can't be used.
-func (s Settings) Check(name string) error {
+func (s settings) Check(name string) error {
 	_, err := s.definition(name)
 	return err
 }
 
 // definition returns the one of that name, or an *UnknownError.
-func (s Settings) definition(name string) (Definition, error) {
+func (s settings) definition(name string) (Definition, error) {
 	all := s.Definitions()
 	i := slices.IndexFunc(all, func(d Definition) bool { return d.Name == name })
 	if i < 0 {
@@ -122,7 +122,7 @@ func (s Settings) definition(name string) (Definition, error) {
 }
 
 // define reads NAME.toml.
-func (s Settings) define(name string) Definition {
+func (s settings) define(name string) Definition {
 	d := Definition{Name: name, File: filepath.Join(s.dir, name+".toml")}
 	if d.Err = d.read(s.trust.File); d.Err != nil {
 		d.Err = fmt.Errorf("%s: %w", d.File, d.Err)
@@ -184,7 +184,7 @@ func (d *Definition) read(trusted func(path string) error) error {
 }
 
 // lock returns the lock for an interpreter.
-func (s Settings) lock(d Definition, ip wheels.Interpreter) (*wheels.Lock, error) {
+func (s settings) lock(d Definition, ip wheels.Interpreter) (*wheels.Lock, error) {
 	if d.Lock == "" {
 		return wheels.DataLock(ip)
 	}
@@ -209,7 +209,7 @@ func (s Settings) lock(d Definition, ip wheels.Interpreter) (*wheels.Lock, error
 var likely = wheels.Interpreter{Version: "3.13.0", Machine: "x86_64", Glibc: "2.36"}
 
 // Locked returns the packages in the lock of an environment, with names and versions only.
-func (s Settings) Locked(name string) ([]wheels.Distribution, error) {
+func (s settings) Locked(name string) ([]wheels.Distribution, error) {
 	d, err := s.definition(name)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (s Settings) Locked(name string) ([]wheels.Distribution, error) {
 	return s.locked(d, likely)
 }
 
-func (s Settings) locked(d Definition, ip wheels.Interpreter) (all []wheels.Distribution, err error) {
+func (s settings) locked(d Definition, ip wheels.Interpreter) (all []wheels.Distribution, err error) {
 	l, err := s.lock(d, ip)
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func (s Settings) locked(d Definition, ip wheels.Interpreter) (all []wheels.Dist
 // buildable returns the environments that aren't built, and whose locks have all of b, those with
 // the fewest packages first. The interpreter of another environment is the likely one of their
 // bases.
-func (s Settings) buildable(built []Environment, b *wheels.Block) (names []string) {
+func (s settings) buildable(built []Environment, b *wheels.Block) (names []string) {
 	size := map[string]int{}
 	ip := likely
 	if len(built) > 0 {
@@ -254,7 +254,7 @@ func (s Settings) buildable(built []Environment, b *wheels.Block) (names []strin
 }
 
 // Delete deletes the settings, list of packages, lock and labels of an environment.
-func (s Settings) Delete(name string) error {
+func (s settings) Delete(name string) error {
 	if !ValidName(name) {
 		return ErrName
 	}
@@ -269,4 +269,4 @@ func (s Settings) Delete(name string) error {
 }
 
 // requirements returns the file that lists the packages of an environment, as pip and uv read it.
-func (s Settings) requirements(name string) string { return filepath.Join(s.dir, name+".in") }
+func (s settings) requirements(name string) string { return filepath.Join(s.dir, name+".in") }

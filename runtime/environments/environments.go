@@ -92,7 +92,7 @@ type Config struct {
 
 // Environments finds and builds environments. It is safe for concurrent use.
 type Environments struct {
-	Settings
+	settings
 
 	driver runtime.Driver
 	images []string // base images
@@ -112,7 +112,7 @@ type Environments struct {
 // New returns the environments of an engine, which it asks nothing yet.
 func New(cfg Config) *Environments {
 	return &Environments{
-		Settings: Settings{dir: cfg.Dir, trust: cfg.Trust},
+		settings: settings{dir: cfg.Dir, trust: cfg.Trust},
 		driver:   cfg.Driver, images: cfg.Images, owner: cfg.Owner, limit: cfg.Limit,
 		log:      cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
 		python:   pythons{driver: cfg.Driver, user: cfg.User, owner: cfg.Owner},

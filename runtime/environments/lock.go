@@ -180,7 +180,10 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) er
 	defer func() { _ = os.RemoveAll(dir) }() // what is left goes with the next turn
 	text, err := e.resolver.compile(ctx, program, dir, wanted, p.Interpreter)
 	if err != nil {
-		return fmt.Errorf("locking the packages of %s: %w", d.Name, e.cache.full(err))
+		if errors.As(err, new(*fs.PathError)) { // a file of ours, on this disk
+			err = e.cache.full(err)
+		}
+		return fmt.Errorf("locking the packages of %s: %w", d.Name, err)
 	}
 	l, err := wheels.Parse(text)
 	if err == nil {

@@ -28,13 +28,13 @@ var pushedPattern = regexp.MustCompile(
 const maxLabels = 1 << 20 // bytes of labels.NAME.json
 
 // labelsFile returns the file with the labels of an environment's image.
-func (s Settings) labelsFile(name string) string {
+func (s settings) labelsFile(name string) string {
 	return filepath.Join(s.dir, "labels."+name+".json")
 }
 
 // WriteLabels writes the labels of an environment's image to a file beside NAME.toml, and returns
 // its path. A bridge of a cluster reads it there. Without such a directory it does nothing.
-func (s Settings) WriteLabels(env Environment) (path string, err error) {
+func (s settings) WriteLabels(env Environment) (path string, err error) {
 	if s.dir == "" {
 		return "", nil
 	}
@@ -74,7 +74,7 @@ func (e *Environments) pushed() (all []Environment) {
 }
 
 // readLabels returns the environment that labels.NAME.json describes.
-func (s Settings) readLabels(d Definition) (env Environment, err error) {
+func (s settings) readLabels(d Definition) (env Environment, err error) {
 	path := s.labelsFile(d.Name)
 	info, err := os.Stat(path)
 	switch {

@@ -60,7 +60,7 @@ func watchPods(c *cluster) *pods {
 	}
 	r := cache.NewReflectorWithOptions(list, &corev1.Pod{}, store{w}, cache.ReflectorOptions{
 		// By itself it would wait for up to a minute after some failures, and a pod's start wouldn't be
-		// heard of though the API server is back.
+		// heard of though the API server is back. A server that refuses is asked as often.
 		Backoff: &wait.Backoff{Duration: c.d.times.start / 25, Jitter: 1},
 	})
 	w.watcher.Go(func() { r.RunWithContext(ctx) })
