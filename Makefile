@@ -149,8 +149,8 @@ storms: ## all tests over rootless podman: hostile code, random kills, every ser
 	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
 	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/...
 
-soak: ## what takes long: each bad call a hundred times, a thousand sandboxes, hostile code twice; for a quiet machine; needs the same
-	MCP_BRIDGE_TEST_LONG=1 $(OVER_PODMAN) -v -run '^Test(Rollback|ChurnedSandboxes|HostileTwice|KilledWhileHibernating)$$' ./runtime/podman ./cmd/mcp-bridge
+soak: ## what takes long: each bad call and each kind of kill a hundred times, a thousand sandboxes, hostile code twice; for a quiet machine; needs the same
+	MCP_BRIDGE_TEST_LONG=1 $(OVER_PODMAN) -v -run '^Test(Rollback|ChurnedSandboxes|HostileTwice|KilledAtRandomMoments|KilledInSandboxes|KilledWhileHibernating)$$' ./runtime/podman ./cmd/mcp-bridge
 
 conformance: build ## the official conformance suite, as a server and as a client; needs image and npm
 	@test/conformance/run

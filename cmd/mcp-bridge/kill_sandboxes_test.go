@@ -230,15 +230,12 @@ func livesOf(t *testing.T, steps string, n int, vars ...string) (first, whole ti
 	return first, whole
 }
 
-// TestKilledInSandboxes kills a hundred clients or their bridges at random moments of calls in
-// sandboxes: nothing is left of any of them. A tenth at least must have been killed between the
-// sandbox's first result and the last.
+// TestKilledInSandboxes kills forty clients or their bridges at random moments of calls in
+// sandboxes, and a hundred with MCP_BRIDGE_TEST_LONG=1: nothing is left of any of them. A tenth at
+// least must have been killed between the sandbox's first result and the last.
 func TestKilledInSandboxes(t *testing.T) {
 	needEngine(t)
-	rounds := 10
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := killRounds()
 	between := hunt(t, calls, rounds, "MCP_BRIDGE_TOOLS=all")
 	t.Logf("of %d, %d were killed between the sandbox's first result and the last", rounds*10, between)
 	if rounds > 1 && between < rounds { // a few say nothing of chance

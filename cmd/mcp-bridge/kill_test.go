@@ -46,15 +46,23 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledAtRandomMoments kills a hundred bridges, ten at a time, at moments from before they
-// have read their first message until after their first call has been answered: nothing may be left
-// of any of them.
+// killRounds returns how often ten are killed at random moments.
+func killRounds() int {
+	switch {
+	case testing.Short():
+		return 1
+	case os.Getenv("MCP_BRIDGE_TEST_LONG") != "":
+		return 10
+	}
+	return 4
+}
+
+// TestKilledAtRandomMoments kills forty bridges, ten at a time, at moments from before they have
+// read their first message until after their first call has been answered: nothing may be left of
+// any of them. With MCP_BRIDGE_TEST_LONG=1 they are a hundred.
 func TestKilledAtRandomMoments(t *testing.T) {
 	needEngine(t)
-	rounds, atATime := 10, 10
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds, atATime := killRounds(), 10
 	life := lifeOfACall(t, atATime)
 	life += life / 4
 	seed := rand.Uint64()
