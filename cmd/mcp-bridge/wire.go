@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/startup"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -196,7 +197,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		Pull:   sandbox.PullPolicy(c.Pull),
 		User:   c.ContainerUser,
 		Limits: runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs,
-			NoFile: openFiles(), Shm: shmSize},
+			NoFile: startup.OpenFiles(noFile), Shm: shmSize},
 		Owner:         runtime.Self(),
 		OutputLimit:   outputLimit,
 		ArtifactLimit: fileLimit,
