@@ -57,9 +57,10 @@ func (a *app) root() *cobra.Command {
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
+	user := &console.Client{Streams: a.io, State: stateDir(), Interrupts: &a.interrupts}
 	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
-		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), sandboxCmd(a), secretCmd(a),
-		tokenCmd(a), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
+		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), console.Command(user),
+		secretCmd(a), tokenCmd(a), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
 	cmd.InitDefaultCompletionCmd()
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == "completion" { // without a RunE, cobra prints its help for an unknown shell too
