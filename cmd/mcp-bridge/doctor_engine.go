@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
@@ -136,7 +137,7 @@ func (d *doctor) seccomp(f runtime.Facts) {
 func (d *doctor) limits(f runtime.Facts) {
 	for _, k := range sandbox.Enforcements(f, d.sandboxConfig(once)) {
 		r := limitRow(k, f)
-		if less := d.cfg.beyond(k.Limit, f); less != "" {
+		if less := beyond(d.cfg, k.Limit, f); less != "" {
 			r = row{r.Check, toKnow, r.Found, less, "set a lower MCP_BRIDGE_" + strings.ToUpper(k.Limit)}
 		}
 		d.say(r.Status, r.Check, r.Found, r.Means, r.Fix)
@@ -198,8 +199,8 @@ func limitRow(k sandbox.Enforcement, f runtime.Facts) row {
 
 // beyond returns that the machine has less than a limit; nothing where it has as much, or where
 // containers run on another one.
-func (c config) beyond(limit string, f runtime.Facts) string {
-	total, known := memory("MemTotal")
+func beyond(c settings.Settings, limit string, f runtime.Facts) string {
+	total, known := settings.TotalMemory()
 	cores := goruntime.NumCPU()
 	switch {
 	case f.Remote || f.Desktop:

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -38,7 +39,7 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 	for k, v := range env {
 		t.Setenv(k, v)
 	}
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	must(t, err)
 	catalog := discovery.Catalog{}
 	if d.parts != nil {
@@ -88,7 +89,7 @@ func TestDoctorNames(t *testing.T) {
 		Next: "podman machine start", Dormant: true}
 	dead := runtime.Owner{Instance: "i", PID: 4711}
 	memoryBeyond := fine
-	if _, known := memory("MemTotal"); known {
+	if _, known := settings.TotalMemory(); known {
 		memoryBeyond = toKnow
 	}
 	tests := []struct {
@@ -412,7 +413,7 @@ func TestReapCommand(t *testing.T) {
 
 // TestDoctorBadProfile: a seccomp profile that can't be used has one row, which says so.
 func TestDoctorBadProfile(t *testing.T) {
-	d := &doctor{print: func(row) {}, parts: &parts{cfg: config{Seccomp: filepath.Join(t.TempDir(),
+	d := &doctor{print: func(row) {}, parts: &parts{cfg: settings.Settings{Seccomp: filepath.Join(t.TempDir(),
 		"none.json")}}}
 	d.settings(func(string) (string, bool) { return "", false }, true)
 	for _, r := range d.rows {

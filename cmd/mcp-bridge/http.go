@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -18,55 +17,18 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 )
-
-// tokens returns the tokens of clients over HTTP; nil if there is no place for them.
-func (c config) tokens(log *slog.Logger) *identity.Tokens {
-	path := c.HTTPTokens
-	if path == "" {
-		dir := stateDir()
-		if dir == "" {
-			return nil
-		}
-		path = filepath.Join(dir, "http-tokens")
-	}
-	return identity.OpenTokens(filepath.Clean(path), log, bridge.Local)
-}
-
-// namesClients reports whether there are principals beside who uses this machine.
-func (c config) namesClients() bool {
-	if c.HTTPIssuer != "" {
-		return true
-	}
-	tokens := c.tokens(nil)
-	return tokens != nil && tokens.Begun()
-}
-
-// issuer returns the authorization server whose JWTs are taken; nil for none.
-func (c config) issuer(log *slog.Logger) (*identity.Issuer, error) {
-	switch {
-	case c.HTTPIssuer == "" && c.HTTPAudience == "":
-		return nil, nil
-	case c.HTTPIssuer == "" || c.HTTPAudience == "":
-		return nil, errors.New("MCP_BRIDGE_HTTP_ISSUER and MCP_BRIDGE_HTTP_AUDIENCE are set together, or not " +
-			"at all: who makes tokens, and the URL of this bridge that they are made for")
-	}
-	i, err := identity.NewIssuer(identity.IssuerConfig{URL: c.HTTPIssuer, Audience: c.HTTPAudience, Log: log})
-	if err != nil {
-		return nil, fmt.Errorf("MCP_BRIDGE_HTTP_ISSUER or MCP_BRIDGE_HTTP_AUDIENCE: %w", err)
-	}
-	return i, nil
-}
 
 // authenticator returns what finds out who sends a request over HTTP; nil where that can't be said.
 // Without a setting no token is asked for until there is a file of them; from then on one is, even
 // if all were revoked.
-func (c config) authenticator(log *slog.Logger) (*identity.Authenticator, error) {
-	issuer, err := c.issuer(log)
+func authenticator(c settings.Settings, log *slog.Logger) (*identity.Authenticator, error) {
+	issuer, err := c.Issuer(log)
 	if err != nil {
 		return nil, exit.Usage(err)
 	}
-	a := &identity.Authenticator{Tokens: c.tokens(log), Issuer: issuer}
+	a := &identity.Authenticator{Tokens: c.Tokens(log), Issuer: issuer}
 	if c.HTTPTokens == "" {
 		a.Before = bridge.Local
 	}
@@ -160,7 +122,7 @@ func (p *parts) listen(ctx context.Context, l *listen.Listener) error {
 		return exit.Usage(errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share " +
 			"servers, and one would have the directories of one client for all of them; leave it out"))
 	}
-	who, err := p.cfg.authenticator(p.log)
+	who, err := authenticator(p.cfg, p.log)
 	if err != nil {
 		return err
 	}
@@ -193,7 +155,7 @@ func (p *parts) listen(ctx context.Context, l *listen.Listener) error {
 	}
 	return streamable.New(streamable.Config{
 		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.Origins, Metrics: l.Metrics, Log: p.log,
-		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.replica(listening),
+		Authenticate: authenticate(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.Replica,
 		DrainTime: time.Duration(p.cfg.MaxTimeout), Proxied: l.Proxied,
 		Lost: p.driver.Lost,
 	}).Serve(ctx, socket, l.Cert, l.Key)

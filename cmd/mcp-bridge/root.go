@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -57,7 +58,7 @@ func (a *app) root() *cobra.Command {
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
-	user := &console.Client{Streams: a.io, State: stateDir(), Interrupts: &a.interrupts}
+	user := &console.Client{Streams: a.io, State: settings.StateDir(), Interrupts: &a.interrupts}
 	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
 		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), console.Command(user),
 		secretCmd(a), tokenCmd(a), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
@@ -164,7 +165,7 @@ func meant(cmd *cobra.Command, wrong string, names []string) string {
 // configured returns the servers for completion; nothing is started. What is wrong with the
 // configuration is not a completion's to say.
 func configured(args []string) []discovery.Server {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil || len(args) > 0 {
 		return nil
 	}

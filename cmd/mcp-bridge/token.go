@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
@@ -58,11 +59,11 @@ type tokenCommands struct {
 
 // withTokens does something with the tokens that are configured.
 func withTokens(io *terminal.Streams, do func(tokenCommands) error) error {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}
-	tokens := cfg.tokens(nil)
+	tokens := cfg.Tokens(nil)
 	if tokens == nil {
 		return errNoPlace
 	}
