@@ -92,7 +92,7 @@ func newMover(io *terminal.Streams, verb string) (mover, error) {
 // journal returns what remembers the files that a command has written.
 func journal(verb string) (*install.Journal, error) {
 	if settings.StateDir() == "" {
-		return nil, errNoPlace
+		return nil, settings.ErrNoPlace
 	}
 	return &install.Journal{Dir: settings.StateDir(), Verb: verb}, nil
 }
@@ -120,7 +120,7 @@ func installBridge(ctx context.Context, io *terminal.Streams, names []string, o 
 	if !c.Project { // a project's file is for others too
 		first := settings.FirstPolicy()
 		if first == "" {
-			return errNoPlace
+			return settings.ErrNoPlace
 		}
 		path, err := filepath.Abs(cmp.Or(cfg.Policy, first))
 		if err != nil {

@@ -35,12 +35,10 @@ func (p *parts) grants() elicit.Grants {
 	return p.approvals
 }
 
-var errNoPlace = errors.New("there is no directory to keep it in: set HOME")
-
 // lasting returns the approvals, for a command about what is kept.
 func lasting(stderr *terminal.Output) (*approvals.Approvals, error) {
 	if settings.StateDir() == "" {
-		return nil, errNoPlace
+		return nil, settings.ErrNoPlace
 	}
 	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(stderr, nil)))), nil
 }
@@ -227,7 +225,7 @@ func (c policyCommands) allow(ctx context.Context, name string) error {
 		return exit.Usage(err)
 	}
 	if c.grants() == nil {
-		return errNoPlace
+		return settings.ErrNoPlace
 	}
 	granted := c.grant(s, tool)
 	if err := c.approvals.Grant(granted); err != nil {

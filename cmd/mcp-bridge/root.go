@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/auth"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
@@ -61,7 +62,7 @@ func (a *app) root() *cobra.Command {
 	user := &console.Client{Streams: a.io, State: settings.StateDir(), Interrupts: &a.interrupts}
 	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
 		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), console.Command(user),
-		secretCmd(a), tokenCmd(a), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
+		secretCmd(a), auth.Command(a.io), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
 	cmd.InitDefaultCompletionCmd()
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == "completion" { // without a RunE, cobra prints its help for an unknown shell too

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/auth"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
@@ -104,6 +108,51 @@ func (a *app) serve(ctx context.Context, l *listen.Listener) error {
 		}
 		return err
 	})
+}
+
+// listen serves over HTTP until ctx ends.
+func (p *parts) listen(ctx context.Context, l *listen.Listener) error {
+	if p.cfg.UpstreamRoots != "none" {
+		return exit.Usage(errors.New("MCP_BRIDGE_UPSTREAM_ROOTS=client is for stdio: over HTTP clients share " +
+			"servers, and one would have the directories of one client for all of them; leave it out"))
+	}
+	who, err := auth.New(p.cfg, p.log)
+	if err != nil {
+		return err
+	}
+	socket, err := l.Listen(ctx, who.Asks())
+	if err != nil {
+		return err
+	}
+	if len(p.cfg.Config) == 0 {
+		p.log.Warn("MCP_BRIDGE_CONFIG is not set, so code has no servers: over HTTP no others are used",
+			"next", "set it to a file that names servers, and start the bridge again")
+	} else {
+		p.log.Warn("over HTTP only the servers of MCP_BRIDGE_CONFIG are used, and all clients act with the " +
+			"credentials that are configured for them")
+	}
+	p.log.Info("listening", "url", l.Scheme()+"://"+socket.Addr().String()+streamable.Path,
+		"clients", auth.Clients(who))
+	if l.Unnamed() && p.cfg.HTTPAudience == "" {
+		p.log.Warn("clients get 403 that reach the bridge by another name or address than those of loopback: add " +
+			"theirs with --allow-host")
+	}
+	hosts := l.Names()
+	if own, err := url.Parse(p.cfg.HTTPAudience); err == nil && own.Host != "" { // by which clients know it
+		hosts = append(hosts, own.Host)
+	}
+	if who != nil {
+		ctx, end := context.WithCancel(ctx)
+		looked := make(chan struct{})
+		go func() { defer close(looked); auth.RemoveRevoked(ctx, who.Tokens, p.lasting, p.log) }()
+		defer func() { end(); <-looked }()
+	}
+	return streamable.New(streamable.Config{
+		Clients: p.bridge.Clients(), Hosts: hosts, Origins: l.Origins, Metrics: l.Metrics, Log: p.log,
+		Authenticate: auth.Func(who, p.log), WellKnown: who.WellKnown(), Replica: p.cfg.Replica,
+		DrainTime: time.Duration(p.cfg.MaxTimeout), Proxied: l.Proxied,
+		Lost: p.driver.Lost,
+	}).Serve(ctx, socket, l.Cert, l.Key)
 }
 
 // follow makes the bridge use what is configured on disk as it changes. stop ends that, and waits

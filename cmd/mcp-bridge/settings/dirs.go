@@ -1,10 +1,14 @@
 package settings
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
 )
+
+// ErrNoPlace is for what would be kept in a directory that there isn't.
+var ErrNoPlace = errors.New("there is no directory to keep it in: set HOME")
 
 // CacheDir returns where answers that take long to find are kept; empty if the system has no such
 // place.
