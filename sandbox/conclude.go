@@ -92,10 +92,10 @@ func (n *session) withoutDone(r *Result, code int, stderr string) {
 	case -1:
 		r.Message = "The container was gone before the code had finished, and the engine does not know how it " +
 			"ended."
-	case entrypoint.ExitDone: // the guest has said done, which was lost or can't be read, or something else has ended
+	case entrypoint.ExitDone: // done was lost, or can't be read, or a program in the guest's place ended
 		r.Status, r.ExitCode = StatusEngine, -1
-		r.Message = "The container ended with code 0, and how the code ended was not heard: it may have finished, " +
-			"and its result is not known."
+		r.Message = "The container ended with code 0, and how the code ended was not heard: it may have " +
+			"finished, and its result is not known."
 	default:
 		r.Message = fmt.Sprintf("The container was ended from outside, with code %d, before the code had finished.",
 			code)

@@ -114,7 +114,7 @@ const (
 	StatusCancelled   Status = "cancelled"    // ctx ended
 	StatusMemoryLimit Status = "memory_limit" // the memory limit ended it, or an uncaught MemoryError did
 	StatusExit        Status = "exit"         // sys.exit, os._exit or a signal: see ExitCode and Signal
-	StatusEngine      Status = "engine"       // the engine failed while the code ran, or its container ended unheard
+	StatusEngine      Status = "engine"       // the engine failed, or lost how the code ended
 )
 
 // Result is how a run ended and what it left. The zero value means nothing.

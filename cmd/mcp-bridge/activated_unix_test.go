@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 )
 
 // activate is the command of a bridge to which the file of a socket is handed over, as systemd
@@ -138,7 +140,7 @@ func TestUnitIsActivated(t *testing.T) {
 // TestTimeToEnd: systemd and Kubernetes give a bridge the time that its longest run may take by
 // default, and some for its end.
 func TestTimeToEnd(t *testing.T) {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	must(t, err)
 	least := int(time.Duration(cfg.MaxTimeout)/time.Second) + 15
 	for file, setting := range map[string]string{

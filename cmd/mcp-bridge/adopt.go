@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
@@ -63,14 +64,14 @@ func split(names []string) (hosts []install.Host, servers []string) {
 // adopter moves servers behind the bridge.
 type adopter struct {
 	mover
-	cfg  config
+	cfg  settings.Settings
 	in   *install.Installer
 	kept *approvals.Approvals
 }
 
 func adopt(ctx context.Context, io *terminal.Streams, chosen []install.Host, servers []string,
 	o installOptions) error {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
@@ -109,13 +110,13 @@ func (d *doctor) trouble(check string, err error, means string) {
 // them.
 func (d *doctor) visit(ctx context.Context, a *app) bool {
 	d.say(fine, "version", version(), "", "")
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		d.say(broken, "settings", err.Error(), "no other command that reads the settings works",
 			"correct the variable; mcp-bridge serve --help lists them all")
 		return false
 	}
-	log := cfg.logger(a.io.Err, slog.LevelWarn)
+	log := cfg.Logger(a.io.Err, slog.LevelWarn)
 	d.parts = &parts{cfg: cfg, log: log, catalog: scan(cfg, log)}
 	defer func() {
 		if err := d.close(); err != nil {
@@ -151,7 +152,7 @@ const approvalsCheck = "approvals"
 
 // policyFollowed reports whether the policy, if there is one, doesn't keep code from running.
 func (d *doctor) policyFollowed() bool {
-	d.policy, d.broken = d.cfg.policy()
+	d.policy, d.broken = d.cfg.ReadPolicy()
 	a := approvals.New(approvalsConfig(d.log))
 	if err := a.Writable(); err != nil {
 		d.say(toKnow, approvalsCheck, err.Error(),
@@ -171,9 +172,9 @@ func (d *doctor) policyFollowed() bool {
 // lock-down.
 func (d *doctor) settings(lookup func(string) (string, bool), right bool) {
 	var set []string
-	for _, name := range variables() {
+	for _, name := range settings.Variables() {
 		if v, ok := lookup(name); ok {
-			if isURL(v) {
+			if settings.IsURL(v) {
 				v = runtime.Redacted(v)
 			}
 			set = append(set, name+"="+v)
@@ -190,7 +191,7 @@ func (d *doctor) settings(lookup func(string) (string, bool), right bool) {
 			"a flaw in a rootful engine would hand over the machine", "unset it, and use podman as an ordinary user")
 	}
 	// one that can't be used has a row of its own
-	if _, err := d.cfg.filter(); err == nil && d.cfg.Seccomp != seccomp.Strict {
+	if _, err := d.cfg.Filter(); err == nil && d.cfg.Seccomp != seccomp.Strict {
 		d.say(toKnow, "settings", "MCP_BRIDGE_SECCOMP="+d.cfg.Seccomp,
 			"the engine's filter of system calls is not the strict one", "unset it")
 	}
@@ -199,13 +200,13 @@ func (d *doctor) settings(lookup func(string) (string, bool), right bool) {
 // files shows whether the directories of the user's files can be used, and is false where serve
 // doesn't start with them.
 func (d *doctor) files() bool {
-	err := d.cfg.checkFiles(func(setting, dir string, err error) {
+	err := d.cfg.CheckFiles(func(setting, dir string, err error) {
 		check := strings.ToLower(setting)
 		if err == nil {
 			d.say(fine, check, dir, "", "")
 			return
 		}
-		d.say(toKnow, check, err.Error(), filesMean[setting],
+		d.say(toKnow, check, err.Error(), settings.FilesMean[setting],
 			"mend that, or name another directory with MCP_BRIDGE_"+setting)
 	})
 	if err != nil {
@@ -260,7 +261,7 @@ func (d *doctor) packages(ctx context.Context) {
 	}
 	if len(built) == 0 {
 		next := "mcp-bridge env build data"
-		if isCluster(d.cfg.Runtime) {
+		if settings.IsCluster(d.cfg.Runtime) {
 			next = "push data, and name it: docs/kubernetes.md"
 		}
 		d.say(fine, check, "none is built", ownModules, next)
@@ -297,7 +298,7 @@ func (d *doctor) servers() {
 // image makes the row of the image that code runs in, and gets it where it is missing.
 func (d *doctor) image(ctx context.Context) (runtime.Image, bool) {
 	here, err := d.present(ctx)
-	first := d.cfg.images()[0]
+	first := d.cfg.Images()[0]
 	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
 		d.say(toKnow, "image", first+" is not here yet", "it is pulled now", "")
 	}
@@ -325,7 +326,7 @@ func (d *doctor) image(ctx context.Context) (runtime.Image, bool) {
 
 // makesImage reports whether an image that is made here is used where none can be pulled.
 func (d *doctor) makesImage() bool {
-	return d.cfg.Image == "" && d.cfg.Pull == string(sandbox.PullMissing) && !isCluster(d.cfg.Runtime)
+	return d.cfg.Image == "" && d.cfg.Pull == string(sandbox.PullMissing) && !settings.IsCluster(d.cfg.Runtime)
 }
 
 // imageLine names an image so that it can be told from every other.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -38,7 +39,7 @@ func examineWith(t *testing.T, d *doctor, engines []*fakeEngine, env map[string]
 	for k, v := range env {
 		t.Setenv(k, v)
 	}
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	must(t, err)
 	catalog := discovery.Catalog{}
 	if d.parts != nil {
@@ -88,7 +89,7 @@ func TestDoctorNames(t *testing.T) {
 		Next: "podman machine start", Dormant: true}
 	dead := runtime.Owner{Instance: "i", PID: 4711}
 	memoryBeyond := fine
-	if _, known := memory("MemTotal"); known {
+	if _, known := settings.TotalMemory(); known {
 		memoryBeyond = toKnow
 	}
 	tests := []struct {
@@ -412,7 +413,7 @@ func TestReapCommand(t *testing.T) {
 
 // TestDoctorBadProfile: a seccomp profile that can't be used has one row, which says so.
 func TestDoctorBadProfile(t *testing.T) {
-	d := &doctor{print: func(row) {}, parts: &parts{cfg: config{Seccomp: filepath.Join(t.TempDir(),
+	d := &doctor{print: func(row) {}, parts: &parts{cfg: settings.Settings{Seccomp: filepath.Join(t.TempDir(),
 		"none.json")}}}
 	d.settings(func(string) (string, bool) { return "", false }, true)
 	for _, r := range d.rows {
@@ -436,5 +437,22 @@ func TestDoctorOfUnwritableState(t *testing.T) {
 	}
 	if works := d.works(); !strings.Contains(works, "held stay so: see approvals") {
 		t.Errorf("it means that %s", works)
+	}
+}
+
+// TestNetworkRow: what code finds in a pod is said as what stands between it and the network.
+func TestNetworkRow(t *testing.T) {
+	for _, tt := range []struct {
+		printed string
+		want    row
+	}{
+		{"interface eth0\n", row{"network", fine, "no socket of the internet", "the guest's own filter", ""}},
+		{"socket AF_INET\nsocket AF_INET6\n", row{"network", fine, "no interface but lo", "reaches nothing", ""}},
+		{"socket AF_INET\ninterface eth0\n", row{"network", toKnow, "sockets of AF_INET beside eth0",
+			"only a NetworkPolicy", "ctypes"}},
+	} {
+		if got := networkRow(tt.printed); !find([]row{got}, tt.want) {
+			t.Errorf("%q: got %+v", tt.printed, got)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
@@ -21,12 +22,11 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/runtime/image"
 	"github.com/mcp-bridge/mcp-bridge/runtime/podman"
-	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
 // engines makes the drivers of the engines that the environment leaves to choose from.
 type engines struct {
-	cfg       config
+	cfg       settings.Settings
 	hardening runtime.Hardening
 	guard     *guard.Guard // may be nil
 	log       *slog.Logger // may be nil
@@ -38,28 +38,14 @@ var newCluster func(engines) detect.Candidate
 
 // newDriver chooses among the engines that the environment names: one, the one that answers at a
 // URL, or any.
-func newDriver(cfg config, g *guard.Guard, log *slog.Logger) (*detect.Driver, error) {
-	profile, err := cfg.filter()
+func newDriver(cfg settings.Settings, g *guard.Guard, log *slog.Logger) (*detect.Driver, error) {
+	profile, err := cfg.Filter()
 	if err != nil {
 		return nil, exit.Usage(err)
 	}
 	e := engines{cfg: cfg, hardening: runtime.Hardening{Seccomp: profile, OCIRuntime: cfg.OCIRuntime}, guard: g,
 		log: log}
 	return detect.New(detect.Config{Candidates: e.candidates(), Log: log}), nil
-}
-
-// filter returns the filter of system calls that the engine is to set.
-func (c config) filter() (*runtime.SeccompProfile, error) {
-	if c.nodesFilter() {
-		return &runtime.SeccompProfile{Name: c.Seccomp}, nil
-	}
-	return seccomp.Load(c.Seccomp)
-}
-
-// nodesFilter reports whether the filter is a file that a cluster's nodes have: localhost/NAME, in
-// the cluster's own words.
-func (c config) nodesFilter() bool {
-	return isCluster(c.Runtime) && strings.HasPrefix(c.Seccomp, "localhost/")
 }
 
 // candidates returns them in order of preference.
@@ -69,7 +55,7 @@ func (e engines) candidates() []detect.Candidate {
 		return []detect.Candidate{e.podman(os.Getenv("CONTAINER_HOST"))}
 	case endpoint == "docker":
 		return []detect.Candidate{e.docker("")}
-	case isCluster(endpoint):
+	case settings.IsCluster(endpoint):
 		return []detect.Candidate{newCluster(e)}
 	case strings.HasPrefix(endpoint, "npipe:"): // which podman's bindings don't speak
 		return []detect.Candidate{e.docker(endpoint)}
@@ -120,20 +106,11 @@ func (e engines) docker(endpoint string) detect.Candidate {
 
 // setting returns the variable that names an endpoint; empty for the engines' own.
 func (e engines) setting() string {
-	if isURL(e.cfg.Runtime) {
-		return prefix + "_RUNTIME"
+	if settings.IsURL(e.cfg.Runtime) {
+		return settings.Prefix + "_RUNTIME"
 	}
 	return ""
 }
-
-// urlSchemes are those of the engines' APIs.
-var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
-
-// isCluster reports whether a setting names Kubernetes: kubernetes, or
-// kubernetes:CONTEXT/NAMESPACE.
-func isCluster(s string) bool { return s == "kubernetes" || strings.HasPrefix(s, "kubernetes:") }
-
-func isURL(s string) bool { return strings.Contains(s, "://") }
 
 func imageCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -164,7 +141,7 @@ func imageAction(a *app,
 
 // present returns the first of the configured images that the engine has, or "".
 func (p *parts) present(ctx context.Context) (string, error) {
-	for _, ref := range p.cfg.images() {
+	for _, ref := range p.cfg.Images() {
 		_, has, err := p.driver.FindImage(ctx, ref)
 		if err != nil {
 			return "", err
@@ -178,7 +155,7 @@ func (p *parts) present(ctx context.Context) (string, error) {
 
 func showImages(ctx context.Context, io *terminal.Streams, p *parts) error {
 	used := false
-	for _, ref := range p.cfg.images() {
+	for _, ref := range p.cfg.Images() {
 		i, has, err := p.driver.FindImage(ctx, ref)
 		if err != nil {
 			return err
@@ -201,7 +178,7 @@ func showImages(ctx context.Context, io *terminal.Streams, p *parts) error {
 }
 
 func pullImage(ctx context.Context, io *terminal.Streams, p *parts) error {
-	ref := p.cfg.images()[0]
+	ref := p.cfg.Images()[0]
 	i, err := p.driver.PullImage(ctx, ref, io.Say)
 	if err != nil {
 		return err

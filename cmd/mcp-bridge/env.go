@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
@@ -30,30 +31,19 @@ const environmentsLimit = 8 << 30
 // environments returns the environments of this configuration.
 func (p *parts) environments() *environments.Environments {
 	cfg := environments.Config{
-		Driver: p.driver, Images: p.cfg.images(), User: p.cfg.ContainerUser, Owner: runtime.Self(),
-		Dir:   p.cfg.environmentsDir(),
+		Driver: p.driver, Images: p.cfg.Images(), User: p.cfg.ContainerUser, Owner: runtime.Self(),
+		Dir:   p.cfg.EnvironmentsDir(),
 		Trust: trust.System(), Limit: environmentsLimit, Log: p.log,
 	}
 	rules := p.policy.Packages()
 	cfg.Index, cfg.MinAge = rules.Index, rules.MinAge
-	if dir := cacheDir(); dir != "" {
+	if dir := settings.CacheDir(); dir != "" {
 		cfg.CacheDir = filepath.Join(dir, "environments")
 	}
 	if p.guard != nil {
 		cfg.File = p.guard.File
 	}
 	return environments.New(cfg)
-}
-
-// environmentsDir returns the directory of the user's environments, or "" without a home.
-func (c config) environmentsDir() string {
-	if c.Envs != "" {
-		return c.Envs
-	}
-	if dir := userDir("XDG_CONFIG_HOME", os.UserConfigDir, ".config"); dir != "" {
-		return filepath.Join(dir, "environments")
-	}
-	return ""
 }
 
 func envCmd(a *app) *cobra.Command {
@@ -116,7 +106,7 @@ func envAction(io *terminal.Streams, use, short string, args cobra.PositionalArg
 // completeEnvironments completes the name of an environment; the engine isn't asked.
 func completeEnvironments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var out []string
-	if cfg, err := readConfig(); err == nil && len(args) == 0 {
+	if cfg, err := settings.Read(); err == nil && len(args) == 0 {
 		for _, d := range (&parts{cfg: cfg}).environments().Definitions() {
 			out = append(out, d.Name)
 		}

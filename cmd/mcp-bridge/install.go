@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
@@ -90,14 +91,14 @@ func newMover(io *terminal.Streams, verb string) (mover, error) {
 
 // journal returns what remembers the files that a command has written.
 func journal(verb string) (*install.Journal, error) {
-	if stateDir() == "" {
-		return nil, errNoPlace
+	if settings.StateDir() == "" {
+		return nil, settings.ErrNoPlace
 	}
-	return &install.Journal{Dir: stateDir(), Verb: verb}, nil
+	return &install.Journal{Dir: settings.StateDir(), Verb: verb}, nil
 }
 
 func installBridge(ctx context.Context, io *terminal.Streams, names []string, o installOptions) error {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}
@@ -117,11 +118,11 @@ func installBridge(ctx context.Context, io *terminal.Streams, names []string, o 
 	}
 	var policy *install.File
 	if !c.Project { // a project's file is for others too
-		own := userDir("XDG_CONFIG_HOME", nil, ".config")
-		if own == "" {
-			return errNoPlace
+		first := settings.FirstPolicy()
+		if first == "" {
+			return settings.ErrNoPlace
 		}
-		path, err := filepath.Abs(cmp.Or(cfg.Policy, firstPolicy(own)))
+		path, err := filepath.Abs(cmp.Or(cfg.Policy, first))
 		if err != nil {
 			return err
 		}
@@ -158,7 +159,7 @@ func installBridge(ctx context.Context, io *terminal.Streams, names []string, o 
 }
 
 // printStatsLine ends what changes hosts with what that is for.
-func printStatsLine(ctx context.Context, out *terminal.Output, cfg config) {
+func printStatsLine(ctx context.Context, out *terminal.Output, cfg settings.Settings) {
 	found := scan(cfg, slog.New(slog.DiscardHandler))
 	fmt.Fprintln(out, "mcp-bridge stats: "+statsLine(ctx, cfg, found))
 }
@@ -251,10 +252,6 @@ func shellLine(words []string) string {
 	}
 	return strings.Join(quoted, " ")
 }
-
-// firstPolicy returns the file that install writes the first policy to, where dir is the bridge's
-// own directory of settings.
-func firstPolicy(dir string) string { return filepath.Join(dir, "policy.toml") }
 
 const policyTitle = "The first policy: which tools code may call"
 

@@ -6,12 +6,15 @@ import (
 	_ "embed"
 	"strings"
 
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/kubernetes"
 )
 
-func init() { newCluster, thirdPartyKubernetes = clusterOf, noticesOfKubernetes }
+func init() {
+	newCluster, thirdPartyKubernetes, settings.Kubernetes = clusterOf, noticesOfKubernetes, true
+}
 
 // clusterOf returns the cluster that MCP_BRIDGE_RUNTIME names.
 func clusterOf(e engines) detect.Candidate {

@@ -2,7 +2,11 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
+)
 
 // TestCluster: a setting is a context and a namespace, and a context's name may have a slash.
 func TestCluster(t *testing.T) {
@@ -12,7 +16,7 @@ func TestCluster(t *testing.T) {
 		"kubernetes:arn:aws:eks:eu-1:1:cluster/a/code": {"arn:aws:eks:eu-1:1:cluster/a", "code"},
 		"kubernetes:arn:aws:eks:eu-1:1:cluster/a/":     {"arn:aws:eks:eu-1:1:cluster/a", ""},
 	} {
-		if !isCluster(setting) {
+		if !settings.IsCluster(setting) {
 			t.Errorf("%s is no cluster", setting)
 		}
 		if where, namespace := cluster(setting); where != want[0] || namespace != want[1] {
@@ -20,7 +24,7 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	for _, setting := range []string{"", "podman", "kubernetess", "tcp://kubernetes:1"} {
-		if isCluster(setting) {
+		if settings.IsCluster(setting) {
 			t.Errorf("%q is a cluster", setting)
 		}
 	}

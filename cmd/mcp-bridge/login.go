@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream/oauth"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -29,7 +30,7 @@ var errNoState = errors.New("there is no place to keep a login; set HOME or XDG_
 
 // loginStore returns where logins are kept; nil if the system has no place for what lasts.
 func loginStore() *oauth.Store {
-	dir := stateDir()
+	dir := settings.StateDir()
 	if dir == "" {
 		return nil
 	}
@@ -148,11 +149,11 @@ func loginServers(c discovery.Catalog) []discovery.Server {
 
 // remoteServer finds a configured server by its name or its alias. It logs to stderr.
 func remoteServer(stderr io.Writer, name string) (discovery.Server, error) {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return discovery.Server{}, err
 	}
-	c, err := only(scan(cfg, cfg.logger(stderr, slog.LevelWarn)), []string{name})
+	c, err := only(scan(cfg, cfg.Logger(stderr, slog.LevelWarn)), []string{name})
 	switch {
 	case err != nil:
 		return discovery.Server{}, err
@@ -238,11 +239,11 @@ func (c loginCommands) showStatus(only []string) error {
 		}
 		servers = []discovery.Server{srv}
 	} else {
-		cfg, err := readConfig()
+		cfg, err := settings.Read()
 		if err != nil {
 			return err
 		}
-		servers = loginServers(scan(cfg, cfg.logger(c.io.Err, slog.LevelWarn)))
+		servers = loginServers(scan(cfg, cfg.Logger(c.io.Err, slog.LevelWarn)))
 	}
 	all := []loginJSON{}
 	for _, srv := range servers {

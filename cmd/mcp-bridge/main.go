@@ -24,7 +24,7 @@ import (
 
 func main() {
 	startup.Begin()
-	hide()
+	startup.Hide()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) //nolint:forbidigo // this is main
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -29,18 +29,16 @@ import (
 // grants returns where the user's grants are kept. Without such a place, the user is asked again in
 // each run.
 func (p *parts) grants() elicit.Grants {
-	if p.approvals == nil || stateDir() == "" {
+	if p.approvals == nil || settings.StateDir() == "" {
 		return nil
 	}
 	return p.approvals
 }
 
-var errNoPlace = errors.New("there is no directory to keep it in: set HOME")
-
 // lasting returns the approvals, for a command about what is kept.
 func lasting(stderr *terminal.Output) (*approvals.Approvals, error) {
-	if stateDir() == "" {
-		return nil, errNoPlace
+	if settings.StateDir() == "" {
+		return nil, settings.ErrNoPlace
 	}
 	return approvals.New(approvalsConfig(slog.New(slog.NewTextHandler(stderr, nil)))), nil
 }
@@ -173,8 +171,8 @@ func (c policyCommands) check() error {
 // hostsPolicy tells of the policy that install has hosts follow, which no command does by itself,
 // and how one does; it tells nothing where there is no such file.
 func hostsPolicy(command string) string {
-	path := firstPolicy(userDir("XDG_CONFIG_HOME", nil, ".config"))
-	if _, err := os.Stat(path); err != nil || !filepath.IsAbs(path) {
+	path := settings.FirstPolicy()
+	if _, err := os.Stat(path); err != nil {
 		return ""
 	}
 	return fmt.Sprintf(".\nHosts that mcp-bridge install has written to follow another; type: "+
@@ -183,11 +181,11 @@ func hostsPolicy(command string) string {
 
 // policyApprove takes the user's yes to the policy as it is shown.
 func policyApprove(ctx context.Context, io *terminal.Streams, yes bool) error {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}
-	file, err := cfg.policy()
+	file, err := cfg.ReadPolicy()
 	if err != nil {
 		return err
 	}
@@ -227,7 +225,7 @@ func (c policyCommands) allow(ctx context.Context, name string) error {
 		return exit.Usage(err)
 	}
 	if c.grants() == nil {
-		return errNoPlace
+		return settings.ErrNoPlace
 	}
 	granted := c.grant(s, tool)
 	if err := c.approvals.Grant(granted); err != nil {
@@ -300,11 +298,11 @@ func policyList(io *terminal.Streams) error {
 		fmt.Fprintln(io.Out, "there is no tool that you always allow")
 		return nil
 	}
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}
-	shared := cfg.namesClients() ||
+	shared := cfg.NamesClients() ||
 		slices.ContainsFunc(all, func(g policy.Grant) bool { return g.Principal != "" })
 	row := func(who string, cells ...string) []string {
 		if shared {

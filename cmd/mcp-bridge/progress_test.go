@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
@@ -22,7 +23,7 @@ import (
 func assembled(t *testing.T, e *fakeEngine) *parts {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	must(t, err)
 	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), catalog: discovery.Catalog{}}
 	p.driver = detect.New(detect.Config{Candidates: []detect.Candidate{{Name: "podman",

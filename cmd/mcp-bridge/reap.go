@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
@@ -191,7 +192,7 @@ const maxAppended = 1 << 20 // bytes
 // watchdogLog returns where the watchdog says what it has ended: its bridge, and with it standard
 // error, is gone by then.
 func watchdogLog() io.Writer {
-	dir := stateDir()
+	dir := settings.StateDir()
 	if dir == "" {
 		return io.Discard
 	}
@@ -222,7 +223,7 @@ const (
 // reapOrphans removes the containers of bridges that are dead. One that ran has ended by itself,
 // with its standard input; one that was created and not yet started would stay for ever.
 func reapOrphans() (err error) {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ var reapVariables = []string{
 	"CONTAINER_HOST", "CONTAINER_SSHKEY", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF",
 	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY",
 	"DOCKER_API_VERSION",
-	prefix + "_RUNTIME", prefix + "_ALLOW_ROOTFUL",
+	settings.Prefix + "_RUNTIME", settings.Prefix + "_ALLOW_ROOTFUL",
 }
 
 func reapEnviron() []string {

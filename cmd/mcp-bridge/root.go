@@ -12,9 +12,11 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/auth"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/listen"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -57,9 +59,10 @@ func (a *app) root() *cobra.Command {
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the command version prints it
 	cmd.SetFlagErrorFunc(flagError)
+	user := &console.Client{Streams: a.io, State: settings.StateDir(), Interrupts: &a.interrupts}
 	cmd.AddCommand(serveCmd(a), runCmd(a), serversCmd(a), toolsCmd(a), doctorCmd(a), imageCmd(a),
-		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), sandboxCmd(a), secretCmd(a),
-		tokenCmd(a), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
+		envCmd(a), policyCmd(a), installCmd(a), adoptCmd(a), loginCmd(a), logoutCmd(a), console.Command(user),
+		secretCmd(a), auth.Command(a.io), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
 	cmd.InitDefaultCompletionCmd()
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == "completion" { // without a RunE, cobra prints its help for an unknown shell too
@@ -163,7 +166,7 @@ func meant(cmd *cobra.Command, wrong string, names []string) string {
 // configured returns the servers for completion; nothing is started. What is wrong with the
 // configuration is not a completion's to say.
 func configured(args []string) []discovery.Server {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil || len(args) > 0 {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/files"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -122,7 +123,7 @@ func (a *app) run(cmd *cobra.Command, o runOptions) error {
 	d := bridge.Direct{Code: o.code, File: o.file, Ask: a.asker(printed),
 		Progress: func(line string) { a.io.Say("mcp-bridge: " + line) }}
 	if o.timeout != "" {
-		var s seconds
+		var s settings.Seconds
 		if err := s.Decode(o.timeout); err != nil || s <= 0 {
 			return exit.Usage(fmt.Errorf("--timeout %s: it must be a positive number of seconds such as 10",
 				o.timeout))

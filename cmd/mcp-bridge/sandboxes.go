@@ -6,75 +6,28 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strconv"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
-// tools are the names of tools that clients have.
-type tools []string
-
-// Decode implements envconfig.Decoder.
-func (t *tools) Decode(v string) (err error) {
-	*t, err = bridge.ToolSet(v)
-	return err
-}
-
-// kept is a number of sandboxes that last; autoKept for as many as memory holds.
-type kept int
-
-const (
-	autoKept = -1
-	mostKept = 256
-)
-
-// Decode implements envconfig.Decoder.
-func (n *kept) Decode(v string) error {
-	if v == "auto" {
-		*n = autoKept
-		return nil
-	}
-	i, err := strconv.Atoi(v)
-	if err != nil || i < 0 || i > mostKept {
-		return fmt.Errorf("it must be a number from 0 to %d, or auto", mostKept)
-	}
-	*n = kept(i)
-	return nil
-}
-
-// maxSandboxes returns how many sandboxes that last there are at a time. Each may take as much
-// memory as a run; where memory decides, half of it is theirs at most.
-func (c config) maxSandboxes(what purpose) int {
-	switch {
-	case !what.serves():
+// most returns how many sandboxes that last there are at a time.
+func (p *parts) most(what purpose) int {
+	if !what.serves() {
 		return 0
-	case c.Sandboxes == autoKept:
-		return max(1, c.fit()/2)
 	}
-	return int(c.Sandboxes)
-}
-
-// maxContainers returns how many containers are alive at a time, except for those that are warm. As
-// many sandboxes as memory holds are counted among those of runs, of which one is left at least; a
-// number of them comes beside the runs.
-func (c config) maxContainers(what purpose) int {
-	runs, kept := c.maxConcurrent(), c.maxSandboxes(what)
-	if c.Sandboxes != autoKept || kept == 0 {
-		return runs + kept
-	}
-	return max(runs, c.fit(), kept+1)
+	return p.cfg.MaxSandboxes()
 }
 
 // sandboxes returns the sandboxes that last, nil for none.
 func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
-	most := p.cfg.maxSandboxes(what)
+	most := p.most(what)
 	if most == 0 {
 		return nil, nil
 	}
@@ -92,12 +45,12 @@ func (p *parts) sandboxes(what purpose) (*sandboxes.Registry, error) {
 			if err != nil { // no interface that holds nil
 				return nil, err
 			}
-			p.console.Open(console.Config{State: stateDir(), Serve: p.bridge.ServeUser,
+			p.console.Open(console.Config{State: settings.StateDir(), Serve: p.bridge.ServeUser,
 				File: p.guard.File, Log: p.log})
 			return k, nil
 		},
 		Idle: time.Duration(p.cfg.SandboxIdle), MaxAge: time.Duration(p.cfg.SandboxMaxAge), Most: most,
-		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: p.cfg.replica(what).Suffix(),
+		LongestCall: cfg.LongestCall(), Limits: cfg.Limits, Suffix: what.replica(p.cfg).Suffix(),
 		Hibernation: saving,
 	}), nil
 }
@@ -118,7 +71,7 @@ func (p *parts) hibernation() (*sandboxes.Hibernation, error) {
 // hibernationKey returns the user's key of saved sandboxes. If there is no key yet it makes one, or
 // returns hibernation.ErrNoKey.
 func hibernationKey(log *slog.Logger, mayMake bool) ([]byte, error) {
-	dir := stateDir()
+	dir := settings.StateDir()
 	if dir == "" {
 		return nil, errors.New("there is no place to keep it; set HOME or XDG_STATE_HOME")
 	}

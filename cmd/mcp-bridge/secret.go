@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -31,7 +32,7 @@ var errNoSecrets = errors.New("there is no place to keep a secret; set HOME or X
 // secretStore returns where the user's secrets are kept; nil if the system has no place for what
 // lasts.
 func secretStore() *secrets.Store {
-	dir := stateDir()
+	dir := settings.StateDir()
 	if dir == "" {
 		return nil
 	}
@@ -39,7 +40,7 @@ func secretStore() *secrets.Store {
 }
 
 // environment returns what a scan depends on beside the files.
-func environment(cfg config) discovery.Env {
+func environment(cfg settings.Settings) discovery.Env {
 	env := discovery.Current(cfg.Config)
 	if store := secretStore(); store != nil {
 		env.SecretFile = func(name string) string { return store.File(secrets.Account(name)) }
@@ -244,11 +245,11 @@ type secretJSON struct {
 }
 
 func (c secretCommands) list(asJSON bool) error {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}
-	found := scan(cfg, cfg.logger(c.io.Err, slog.LevelWarn))
+	found := scan(cfg, cfg.Logger(c.io.Err, slog.LevelWarn))
 	all := []secretJSON{}
 	rows := [][]string{{"SECRET", "KEPT IN", "GIVEN TO"}}
 	for _, e := range c.store.List() {

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/secrets"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -146,7 +147,7 @@ func TestStatsLine(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"} {
 		t.Setenv(name, t.TempDir())
 	}
-	line := statsLine(t.Context(), config{}, discovery.Catalog{Servers: []discovery.Server{{Name: "a",
+	line := statsLine(t.Context(), settings.Settings{}, discovery.Catalog{Servers: []discovery.Server{{Name: "a",
 		Command: "a", Source: discovery.Source{Host: "mcp-bridge"}}}})
 	if !strings.HasPrefix(line, "definitions that stay out of every conversation: about 0 tokens "+
 		"(servers: 1); ") ||

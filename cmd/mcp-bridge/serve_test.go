@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/startup"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/runtimetest"
 )
@@ -45,7 +46,7 @@ func checkLockDown(t *testing.T, out string) {
 	t.Helper()
 	r := runtimetest.ParseReport(t, out)
 	spec := runtime.Spec{
-		Limits: runtime.Limits{NoFile: openFiles(), Shm: shmSize},
+		Limits: runtime.Limits{NoFile: startup.OpenFiles(noFile), Shm: shmSize},
 		Tmpfs: []runtime.Tmpfs{{Path: "/ipc", Size: 16 << 20}, {Path: "/tmp", Size: 64 << 20},
 			{Path: "/workspace", Size: 128 << 20}},
 	}

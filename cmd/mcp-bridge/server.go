@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
@@ -160,7 +161,7 @@ func details(srv discovery.Server) []string {
 // other.
 func approvalsConfig(log *slog.Logger) approvals.Config {
 	c := approvals.Config{Log: log, Sockets: runtimeParents()}
-	if dir := stateDir(); dir != "" {
+	if dir := settings.StateDir(); dir != "" {
 		c.Record = filepath.Join(dir, "approved.json")
 	}
 	return c
@@ -235,7 +236,7 @@ func approveCmd(a *app) *cobra.Command {
 			if all && len(args) > 0 {
 				return exit.Usage(errors.New("--all goes without names of servers"))
 			}
-			cfg, err := readConfig()
+			cfg, err := settings.Read()
 			if err != nil {
 				return err
 			}

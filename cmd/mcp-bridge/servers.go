@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -40,11 +41,11 @@ func serversCmd(a *app) *cobra.Command {
 			if f.check {
 				return a.check(cmd.Context(), args, f)
 			}
-			cfg, err := readConfig()
+			cfg, err := settings.Read()
 			if err != nil {
 				return err
 			}
-			catalog, err := only(scan(cfg, cfg.logger(a.io.Err, slog.LevelWarn)), args)
+			catalog, err := only(scan(cfg, cfg.Logger(a.io.Err, slog.LevelWarn)), args)
 			switch {
 			case err != nil:
 				return err

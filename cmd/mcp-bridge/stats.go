@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/install"
@@ -43,7 +44,7 @@ func statsCmd(a *app) *cobra.Command {
 			"from the audit log and from what servers last said of their tools. Nothing is started or sent.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := readConfig()
+			cfg, err := settings.Read()
 			if err != nil {
 				return err
 			}
@@ -64,13 +65,13 @@ type statsJSON struct {
 	Damaged []string `json:"damaged"`         // what of it could not be read
 }
 
-func (a *app) stats(ctx context.Context, cfg config, o statsOptions) error {
+func (a *app) stats(ctx context.Context, cfg settings.Settings, o statsOptions) error {
 	since, err := sinceTime(o.since, time.Now())
 	if err != nil {
 		return exit.Usage(fmt.Errorf("--since=%q: %w", o.since, err))
 	}
 	path, named := auditFile(cfg, o.audit)
-	report, damaged, err := count(ctx, scan(cfg, cfg.logger(a.io.Err, slog.LevelWarn)), path, since)
+	report, damaged, err := count(ctx, scan(cfg, cfg.Logger(a.io.Err, slog.LevelWarn)), path, since)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && (!missing || o.audit != "") {
 		return err
@@ -98,11 +99,11 @@ func (a *app) stats(ctx context.Context, cfg config, o statsOptions) error {
 
 // auditFile returns the log that is read: the one that is named, or else one at the usual place,
 // where it need not be.
-func auditFile(cfg config, given string) (path string, named bool) {
+func auditFile(cfg settings.Settings, given string) (path string, named bool) {
 	if path = cmp.Or(given, cfg.Audit); path != "" {
 		return path, true
 	}
-	if dir := stateDir(); dir != "" {
+	if dir := settings.StateDir(); dir != "" {
 		path = filepath.Join(dir, "audit.jsonl")
 	}
 	return path, false
@@ -207,7 +208,7 @@ func definitions(found discovery.Catalog, store *catalog.Store) (all []stats.Def
 }
 
 // statsLine returns the whole report as one line, for the end of other commands.
-func statsLine(ctx context.Context, cfg config, found discovery.Catalog) string {
+func statsLine(ctx context.Context, cfg settings.Settings, found discovery.Catalog) string {
 	path, _ := auditFile(cfg, "")
 	report, _, _ := count(ctx, found, path, time.Time{}) // without a log it is about definitions
 	return strings.Join(report.Lines(), "; ")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,9 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
@@ -166,5 +169,23 @@ func printTools(out *terminal.Output, c *catalog.Catalog, server catalog.Server,
 	s.Table(g)
 	for _, why := range reasons {
 		s.Lines(0, 2, why)
+	}
+}
+
+// openTools opens where servers' tools are kept for searches; nil if the system has no such
+// place.
+func openTools() *catalog.Store {
+	dir := settings.CacheDir()
+	if dir == "" {
+		return nil
+	}
+	return catalog.OpenStore(filepath.Join(dir, "tools"))
+}
+
+// keep keeps what a server has just said of its tools.
+func (p *parts) keep(server discovery.Server, _, purpose string, tools []upstream.Tool) {
+	list := catalog.List{Purpose: purpose, AsOf: time.Now(), Tools: tools}
+	if err := p.tools.Save(server.Identity(), list); err != nil {
+		p.log.Warn("a server's tools could not be kept for later searches", "server", server.Name, "err", err)
 	}
 }

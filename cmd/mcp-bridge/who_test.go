@@ -408,16 +408,3 @@ func TestTeamOnEngine(t *testing.T) {
 		}
 	}
 }
-
-// TestRootsToken: root is told whose bridges know its token, and another user isn't.
-func TestRootsToken(t *testing.T) {
-	if note := whoseToken(1000, "alice", "/x"); note != "" {
-		t.Errorf("a user is told %s", note)
-	}
-	for _, want := range []string{"bridges that root runs, by the file /x", "scripts/as-user mcp-bridge token " +
-		"add alice"} {
-		if note := whoseToken(0, "alice", "/x"); !strings.Contains(note, want) {
-			t.Errorf("root is told %s, want %s", note, want)
-		}
-	}
-}

@@ -25,6 +25,8 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/telemetry"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/startup"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/discovery/watch"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
@@ -36,7 +38,6 @@ import (
 
 // Bounds that no setting changes.
 const (
-	outputLimit  = 4 << 20  // bytes kept of what a run prints
 	fileLimit    = 16 << 20 // bytes of the files that a run hands over
 	maxCalls     = 10_000   // tool calls of a run
 	startTimeout = 30 * time.Second
@@ -59,7 +60,7 @@ func boundGarbage() {
 
 // parts are the wired program. Nothing in it has been started.
 type parts struct {
-	cfg      config
+	cfg      settings.Settings
 	log      *slog.Logger
 	catalog  discovery.Catalog // what is configured now; while serving, guarded by changes
 	instance string            // of this process, at random
@@ -106,16 +107,24 @@ func (w purpose) usual() slog.Level {
 	return slog.LevelWarn
 }
 
+// replica returns the bridge's name among those behind one URL. A client of stdio has but one.
+func (w purpose) replica(c settings.Settings) bridge.Replica {
+	if w != listening {
+		return ""
+	}
+	return c.Replica
+}
+
 // wire makes all parts, which log to stderr. Close ends them.
 func wire(stderr io.Writer, what purpose) (*parts, error) {
 	boundGarbage()
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{cfg: cfg, log: cfg.logger(stderr, what.usual()), instance: rand.Text()}
+	p := &parts{cfg: cfg, log: cfg.Logger(stderr, what.usual()), instance: rand.Text()}
 	p.search(what)
-	p.policy, p.broken = cfg.policy()
+	p.policy, p.broken = cfg.ReadPolicy()
 	start := newGuard
 	if what == once {
 		start = startWatchdog
@@ -192,19 +201,19 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 		standby = int(c.Standby)
 	}
 	return sandbox.Config{
-		Images: c.images(),
+		Images: c.Images(),
 		Pull:   sandbox.PullPolicy(c.Pull),
 		User:   c.ContainerUser,
 		Limits: runtime.Limits{Memory: int64(c.Memory), PIDs: c.PIDs, CPUs: c.CPUs,
-			NoFile: openFiles(), Shm: shmSize},
+			NoFile: startup.OpenFiles(noFile), Shm: shmSize},
 		Owner:         runtime.Self(),
-		OutputLimit:   outputLimit,
+		OutputLimit:   settings.MostOutput,
 		ArtifactLimit: fileLimit,
 		MaxCalls:      maxCalls,
-		MaxRuns:       c.maxConcurrent(),
+		MaxRuns:       c.MaxRuns(),
 		Queue:         c.Queue,
 		QueueTimeout:  time.Duration(c.QueueTimeout),
-		MaxContainers: c.maxContainers(what) + standby,
+		MaxContainers: c.MaxContainers(p.most(what)) + standby,
 		Standby:       standby,
 		StandbyIdle:   idle(c.RuntimeIdleTimeout),
 		StartTimeout:  startTimeout,
@@ -224,7 +233,7 @@ func (p *parts) poolConfig() upstream.Config {
 }
 
 // idle returns a timeout of which 0 means never.
-func idle(s seconds) time.Duration {
+func idle(s settings.Seconds) time.Duration {
 	if s == 0 {
 		return math.MaxInt64
 	}
@@ -238,17 +247,17 @@ func (p *parts) assemble(what purpose) (err error) {
 		return err
 	}
 	p.telemetry = startTelemetry(p.log)
-	record, err := c.audit(what, p.log)
+	record, err := c.OpenAudit(what.serves(), p.log)
 	if err != nil {
 		return err
 	}
 	var kept *files.Store
 	var inputs *files.Inputs
 	if what.serves() { // run has --artifacts, and the user's files as code
-		if kept, err = c.artifacts(p.log); err != nil {
+		if kept, err = c.OpenArtifacts(p.log); err != nil {
 			return err
 		}
-		if inputs, err = c.inputs(); err != nil {
+		if inputs, err = c.OpenInputs(); err != nil {
 			return err
 		}
 	}
@@ -288,7 +297,7 @@ func (p *parts) assemble(what purpose) (err error) {
 		OutputMode:  c.OutputMode,
 		ShareRoots:  c.UpstreamRoots == "client",
 		Version:     version(),
-		Replica:     c.replica(what),
+		Replica:     what.replica(c),
 		Instance:    p.instance,
 		Log:         p.log,
 	})
@@ -354,8 +363,28 @@ func (p *parts) close() error {
 	return errors.Join(runs, servers, engine, watchdog)
 }
 
+// startTelemetry begins to export what the OTEL_* variables ask for. A mistake in them is logged.
+func startTelemetry(log *slog.Logger) *telemetry.Telemetry {
+	t, err := telemetry.Start(context.Background(),
+		telemetry.Config{Name: bridge.Name, Version: version(), Getenv: os.Getenv, Log: log})
+	if err != nil {
+		log.Warn("no traces and metrics are exported", "err", err)
+	}
+	return t
+}
+
+// closeTelemetry sends what is left. A collector that isn't there is no failure of the program.
+func closeTelemetry(t *telemetry.Telemetry, log *slog.Logger) {
+	if t == nil {
+		return
+	}
+	if err := t.Close(context.Background()); err != nil {
+		log.Warn("the last traces or metrics were not sent", "err", err)
+	}
+}
+
 // scan finds the configured servers that may be started.
-func scan(cfg config, log *slog.Logger) discovery.Catalog {
+func scan(cfg settings.Settings, log *slog.Logger) discovery.Catalog {
 	a := approvals.New(approvalsConfig(log))
 	return withoutHeld(a.Update(findServers(cfg)), a)
 }
@@ -370,10 +399,10 @@ func approving(a *approvals.Approvals) elicit.Approvals {
 
 // findServers finds the configured servers. A bridge that another bridge started finds none, or the
 // two would call each other.
-func findServers(cfg config) discovery.Catalog {
+func findServers(cfg settings.Settings) discovery.Catalog {
 	if nested() {
 		return discovery.Catalog{Problems: []discovery.Problem{{
-			Source: discovery.Source{Host: bridge.Name, Scope: "process", Path: prefix + "_DEPTH"},
+			Source: discovery.Source{Host: bridge.Name, Scope: "process", Path: settings.Prefix + "_DEPTH"},
 			State:  discovery.Itself,
 			Reason: "this bridge was started by another bridge, so it uses no servers",
 			Next:   "remove the bridge from its own list of servers",
@@ -384,7 +413,7 @@ func findServers(cfg config) discovery.Catalog {
 
 // nested reports whether another bridge has started this one, directly or not.
 func nested() bool {
-	depth, err := strconv.Atoi(os.Getenv(prefix + "_DEPTH"))
+	depth, err := strconv.Atoi(os.Getenv(settings.Prefix + "_DEPTH"))
 	return err == nil && depth > 0
 }
 

@@ -1,6 +1,7 @@
-// Package startup holds the garbage collector back while the program starts. Its import path sorts
-// before those of the libraries that allocate most, and packages are initialized in that order (Go
-// specification, "Program initialization").
+// Package startup holds the garbage collector back while the program starts, and knows what the
+// system lets the process be. Its import path sorts before those of the libraries that allocate
+// most, and packages are initialized in that order (Go specification, "Program initialization"); it
+// imports none that sorts behind them, such as golang.org/x/sys.
 package startup
 
 import (

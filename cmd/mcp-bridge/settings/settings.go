@@ -1,4 +1,6 @@
-package main
+// Package settings reads what the user has set: the variables MCP_BRIDGE_*, and the directories of
+// the XDG Base Directory Specification.
+package settings
 
 import (
 	"errors"
@@ -26,33 +28,37 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 )
 
-const prefix = "MCP_BRIDGE"
+// Prefix is what the names of all variables begin with.
+const Prefix = "MCP_BRIDGE"
 
-// config is the environment. Each field is a variable with the prefix MCP_BRIDGE_; serve --help and
+// Kubernetes says that this program has a client for Kubernetes; its build tag sets it.
+var Kubernetes bool
+
+// Settings is the environment. Each field is a variable with the prefix MCP_BRIDGE_; Help and
 // docs/settings.md have the same list.
-type config struct {
+type Settings struct {
 	Runtime            string
 	Image              string
 	Pull               string   `default:"missing"`
-	Timeout            seconds  `default:"30"`
-	MaxTimeout         seconds  `split_words:"true" default:"120"`
+	Timeout            Seconds  `default:"30"`
+	MaxTimeout         Seconds  `split_words:"true" default:"120"`
 	Memory             size     `default:"512m"`
 	PIDs               int64    `envconfig:"PIDS" default:"128"`
 	CPUs               float64  `envconfig:"CPUS" default:"0"`
 	ContainerUser      string   `split_words:"true" default:"65534:65534"`
-	RuntimeIdleTimeout seconds  `split_words:"true" default:"300"`
+	RuntimeIdleTimeout Seconds  `split_words:"true" default:"300"`
 	Standby            standbys `default:"1"`
 	MaxConcurrent      runs     `split_words:"true" default:"auto"`
 	Queue              int      `default:"64"`
-	QueueTimeout       seconds  `split_words:"true" default:"30"`
+	QueueTimeout       Seconds  `split_words:"true" default:"30"`
 	Tools              tools    `default:"code"`
 	State              string   `default:"none"`
 	Sandboxes          kept     `default:"auto"`
-	SandboxIdle        seconds  `split_words:"true" default:"1800"`
-	SandboxMaxAge      seconds  `split_words:"true" default:"28800"`
+	SandboxIdle        Seconds  `split_words:"true" default:"1800"`
+	SandboxMaxAge      Seconds  `split_words:"true" default:"28800"`
 	Hibernate          string
-	UpstreamStart      seconds `envconfig:"UPSTREAM_START_TIMEOUT" default:"20"`
-	UpstreamIdle       seconds `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900"`
+	UpstreamStart      Seconds `envconfig:"UPSTREAM_START_TIMEOUT" default:"20"`
+	UpstreamIdle       Seconds `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900"`
 	UpstreamRoots      string  `split_words:"true" default:"none"`
 	Artifacts          string
 	Inputs             pathList
@@ -77,45 +83,45 @@ type config struct {
 
 // internal variables are set by the bridge itself, or for its tests.
 func internal(name string) bool {
-	return name == prefix+"_DEPTH" || strings.HasPrefix(name, prefix+"_TEST_")
+	return name == Prefix+"_DEPTH" || strings.HasPrefix(name, Prefix+"_TEST_")
 }
 
-// readConfig reads the environment. An unknown variable with our prefix is an error that names the
+// Read reads the environment. An unknown variable with our prefix is an error that names the
 // nearest one.
-func readConfig() (config, error) {
-	var c config
+func Read() (Settings, error) {
+	var s Settings
 	if err := unknownVariable(os.Environ()); err != nil {
-		return c, exit.Usage(err)
+		return s, exit.Usage(err)
 	}
 	if err := unsetEmpty(); err != nil {
-		return c, err
+		return s, err
 	}
-	if err := envconfig.Process(prefix, &c); err != nil {
+	if err := envconfig.Process(Prefix, &s); err != nil {
 		var parse *envconfig.ParseError
 		if errors.As(err, &parse) {
 			err = fmt.Errorf("%s=%q: %w", parse.KeyName, parse.Value, unparsed(parse))
 		}
-		return c, exit.Usage(err)
+		return s, exit.Usage(err)
 	}
-	if _, chosen := os.LookupEnv(prefix + "_TIMEOUT"); !chosen {
-		c.Timeout = min(c.Timeout, c.MaxTimeout) // lowering the one need not mean setting the other
+	if _, chosen := os.LookupEnv(Prefix + "_TIMEOUT"); !chosen {
+		s.Timeout = min(s.Timeout, s.MaxTimeout) // lowering the one need not mean setting the other
 	}
-	if c.OutputMode == "compact" { // the name that the Python project gives the same thing
-		c.OutputMode = "text"
+	if s.OutputMode == "compact" { // the name that the Python project gives the same thing
+		s.OutputMode = "text"
 	}
 	if more := os.Getenv("MCP_SERVERS_CONFIG"); more != "" { // that project's own variable, for one file
-		c.Config = append(c.Config, more)
+		s.Config = append(s.Config, more)
 	}
-	if err := c.check(); err != nil {
-		return c, exit.Usage(err)
+	if err := s.check(); err != nil {
+		return s, exit.Usage(err)
 	}
-	return c, nil
+	return s, nil
 }
 
 // unsetEmpty unsets empty variables, so that they mean their default: hosts write "" for what isn't
 // filled in, which envconfig takes for a value.
 func unsetEmpty() error {
-	for _, name := range variables() {
+	for _, name := range Variables() {
 		if v, set := os.LookupEnv(name); set && v == "" {
 			if err := os.Unsetenv(name); err != nil {
 				return err
@@ -143,7 +149,7 @@ func unparsed(e *envconfig.ParseError) error {
 }
 
 // check returns what is wrong with the values together.
-func (c config) check() error {
+func (s Settings) check() error {
 	named := func(name, v string, names ...string) string {
 		if slices.Contains(names, v) {
 			return ""
@@ -157,57 +163,57 @@ func (c config) check() error {
 		}
 		return fmt.Sprintf(format, a...)
 	}
-	maxTimeout := time.Duration(c.MaxTimeout)
+	maxTimeout := time.Duration(s.MaxTimeout)
 	for _, wrong := range []string{
-		unless(c.Timeout > 0, "_TIMEOUT must be positive"),
-		unless(c.MaxTimeout > 0, "_MAX_TIMEOUT must be positive"),
-		unless(c.Timeout <= c.MaxTimeout, "_TIMEOUT (%v) is longer than MCP_BRIDGE_MAX_TIMEOUT (%v)",
-			time.Duration(c.Timeout), maxTimeout),
-		unless(c.Memory >= minMemory, "_MEMORY must be at least %dm: Python itself needs most of that",
+		unless(s.Timeout > 0, "_TIMEOUT must be positive"),
+		unless(s.MaxTimeout > 0, "_MAX_TIMEOUT must be positive"),
+		unless(s.Timeout <= s.MaxTimeout, "_TIMEOUT (%v) is longer than MCP_BRIDGE_MAX_TIMEOUT (%v)",
+			time.Duration(s.Timeout), maxTimeout),
+		unless(s.Memory >= minMemory, "_MEMORY must be at least %dm: Python itself needs most of that",
 			minMemory>>20),
-		unless(c.Output >= minOutput && c.Output <= outputLimit, "_OUTPUT must be from %dk to %dm", minOutput>>10,
-			outputLimit>>20),
-		unless(c.Env == "" || c.Env == environments.Base || environments.ValidName(c.Env),
-			"_ENV=%q: it is base, data, or the name of another environment", c.Env),
-		unless(c.Envs == "" || filepath.IsAbs(c.Envs), "_ENVS=%q: it must be an absolute path", c.Envs),
-		unless(c.PIDs >= minPIDs, "_PIDS must be at least %d: the guest itself needs four", minPIDs),
-		unless(c.CPUs >= 0 && !math.IsInf(c.CPUs, 0), "_CPUS must be a number of cores such as 1.5, or 0 for all"),
-		unless(c.Queue >= 0 && c.Queue <= maxQueue, "_QUEUE must be a number from 0 to %d", maxQueue),
-		unless(c.QueueTimeout > 0, "_QUEUE_TIMEOUT must be positive; MCP_BRIDGE_QUEUE=0 is for no queue"),
-		named("STATE", c.State, bridge.StateNone, bridge.StateSession),
-		unless(c.State == bridge.StateNone || c.Sandboxes != 0, "_STATE=%s needs sandboxes, and "+
-			"MCP_BRIDGE_SANDBOXES is 0", c.State),
-		unless(c.Sandboxes != 0 || !bridge.NeedsSandboxes(c.Tools), "_TOOLS has tools that need sandboxes, and "+
+		unless(s.Output >= minOutput && s.Output <= MostOutput, "_OUTPUT must be from %dk to %dm", minOutput>>10,
+			MostOutput>>20),
+		unless(s.Env == "" || s.Env == environments.Base || environments.ValidName(s.Env),
+			"_ENV=%q: it is base, data, or the name of another environment", s.Env),
+		unless(s.Envs == "" || filepath.IsAbs(s.Envs), "_ENVS=%q: it must be an absolute path", s.Envs),
+		unless(s.PIDs >= minPIDs, "_PIDS must be at least %d: the guest itself needs four", minPIDs),
+		unless(s.CPUs >= 0 && !math.IsInf(s.CPUs, 0), "_CPUS must be a number of cores such as 1.5, or 0 for all"),
+		unless(s.Queue >= 0 && s.Queue <= maxQueue, "_QUEUE must be a number from 0 to %d", maxQueue),
+		unless(s.QueueTimeout > 0, "_QUEUE_TIMEOUT must be positive; MCP_BRIDGE_QUEUE=0 is for no queue"),
+		named("STATE", s.State, bridge.StateNone, bridge.StateSession),
+		unless(s.State == bridge.StateNone || s.Sandboxes != 0, "_STATE=%s needs sandboxes, and "+
+			"MCP_BRIDGE_SANDBOXES is 0", s.State),
+		unless(s.Sandboxes != 0 || !bridge.NeedsSandboxes(s.Tools), "_TOOLS has tools that need sandboxes, and "+
 			"MCP_BRIDGE_SANDBOXES is 0"),
-		unless(c.Hibernate == "" || c.Sandboxes != 0, "_HIBERNATE needs sandboxes, and MCP_BRIDGE_SANDBOXES is 0"),
-		unless(c.SandboxIdle > 0, "_SANDBOX_IDLE must be positive"),
-		unless(c.SandboxMaxAge > 0, "_SANDBOX_MAX_AGE must be positive"),
-		unless(c.UpstreamStart > 0, "_UPSTREAM_START_TIMEOUT must be positive"),
-		named("UPSTREAM_ROOTS", c.UpstreamRoots, "none", "client"),
-		unless(c.Replica == "" || c.Replica.Valid(), "_REPLICA=%q: it is a name of small letters, digits and "+
-			"hyphens, such as bridge-0", c.Replica),
-		named("LOG_FORMAT", c.LogFormat, "text", "json"),
-		unless(c.OutputMode != "toon",
+		unless(s.Hibernate == "" || s.Sandboxes != 0, "_HIBERNATE needs sandboxes, and MCP_BRIDGE_SANDBOXES is 0"),
+		unless(s.SandboxIdle > 0, "_SANDBOX_IDLE must be positive"),
+		unless(s.SandboxMaxAge > 0, "_SANDBOX_MAX_AGE must be positive"),
+		unless(s.UpstreamStart > 0, "_UPSTREAM_START_TIMEOUT must be positive"),
+		named("UPSTREAM_ROOTS", s.UpstreamRoots, "none", "client"),
+		unless(s.Replica == "" || s.Replica.Valid(), "_REPLICA=%q: it is a name of small letters, digits and "+
+			"hyphens, such as bridge-0", s.Replica),
+		named("LOG_FORMAT", s.LogFormat, "text", "json"),
+		unless(s.OutputMode != "toon",
 			"_OUTPUT_MODE=toon: results aren't written as TOON; use text, which is as short, or structured"),
-		named("OUTPUT_MODE", c.OutputMode, "text", "structured"),
-		named("PULL", c.Pull, "missing", "never", "always"),
-		unless(runtimeName.MatchString(c.OCIRuntime), "_OCI_RUNTIME=%q: it is a name that the engine knows, "+
-			"such as runc, crun, runsc or krun", c.OCIRuntime),
+		named("OUTPUT_MODE", s.OutputMode, "text", "structured"),
+		named("PULL", s.Pull, "missing", "never", "always"),
+		unless(runtimeName.MatchString(s.OCIRuntime), "_OCI_RUNTIME=%q: it is a name that the engine knows, "+
+			"such as runc, crun, runsc or krun", s.OCIRuntime),
 	} {
 		if wrong != "" {
-			return errors.New(prefix + wrong)
+			return errors.New(Prefix + wrong)
 		}
 	}
-	if err := c.checkPaths(); err != nil {
+	if err := s.checkPaths(); err != nil {
 		return err
 	}
-	if _, err := c.issuer(nil); err != nil {
+	if _, err := s.Issuer(nil); err != nil {
 		return err
 	}
-	if err := checkRuntime(c.Runtime); err != nil {
+	if err := checkRuntime(s.Runtime); err != nil {
 		return err
 	}
-	if err := runtime.ValidUser(c.ContainerUser); err != nil {
+	if err := runtime.ValidUser(s.ContainerUser); err != nil {
 		return fmt.Errorf("MCP_BRIDGE_CONTAINER_USER: %w", err)
 	}
 	return nil
@@ -215,24 +221,24 @@ func (c config) check() error {
 
 // checkPaths refuses relative paths: they would name files of whatever folder the bridge is started
 // in, which may be another user's work.
-func (c config) checkPaths() error {
-	profile := c.Seccomp
-	if profile == seccomp.Strict || profile == seccomp.Engine || c.nodesFilter() {
+func (s Settings) checkPaths() error {
+	profile := s.Seccomp
+	if profile == seccomp.Strict || profile == seccomp.Engine || s.nodesFilter() {
 		profile = ""
 	}
 	for _, given := range []struct{ name, path string }{
-		{prefix + "_POLICY", c.Policy}, {prefix + "_AUDIT", c.Audit}, {prefix + "_SECCOMP", profile},
-		{prefix + "_HTTP_TOKENS", c.HTTPTokens}, {prefix + "_HIBERNATE", c.Hibernate},
+		{Prefix + "_POLICY", s.Policy}, {Prefix + "_AUDIT", s.Audit}, {Prefix + "_SECCOMP", profile},
+		{Prefix + "_HTTP_TOKENS", s.HTTPTokens}, {Prefix + "_HIBERNATE", s.Hibernate},
 	} {
 		if given.path != "" && !filepath.IsAbs(given.path) {
 			return fmt.Errorf("%s=%q: it is not an absolute path", given.name, given.path)
 		}
 	}
-	for _, path := range c.Config {
+	for _, path := range s.Config {
 		home := path == "~" || strings.HasPrefix(filepath.ToSlash(path), "~/")
 		if !home && !filepath.IsAbs(path) {
 			return fmt.Errorf("%s_CONFIG and MCP_SERVERS_CONFIG: %q is not an absolute path, nor one below ~",
-				prefix, path)
+				Prefix, path)
 		}
 	}
 	return nil
@@ -248,13 +254,13 @@ func checkRuntime(v string) error {
 		return nil
 	}
 	switch {
-	case isCluster(v) && newCluster == nil:
+	case IsCluster(v) && !Kubernetes:
 		return errors.New("MCP_BRIDGE_RUNTIME=kubernetes: this program was built without Kubernetes, which would " +
 			"double its size; use mcp-bridge-kubernetes, or build it: make build-kubernetes")
-	case isCluster(v):
+	case IsCluster(v):
 		return nil
 	}
-	if isURL(v) {
+	if IsURL(v) {
 		u, err := url.Parse(v)
 		if err == nil && slices.Contains(urlSchemes, u.Scheme) {
 			return nil
@@ -266,44 +272,49 @@ func checkRuntime(v string) error {
 		"such as unix:///run/user/1000/podman/podman.sock", v)
 }
 
+// urlSchemes are those of the engines' APIs.
+var urlSchemes = []string{"unix", "tcp", "http", "https", "ssh", "npipe"}
+
+// IsCluster reports whether a setting names Kubernetes: kubernetes, or
+// kubernetes:CONTEXT/NAMESPACE.
+func IsCluster(s string) bool { return s == "kubernetes" || strings.HasPrefix(s, "kubernetes:") }
+
+// IsURL reports whether a setting is a URL.
+func IsURL(s string) bool { return strings.Contains(s, "://") }
+
 const (
 	minMemory = 64 << 20
 	minOutput = 1 << 10
 	minPIDs   = 16
+
+	// MostOutput is how many bytes are kept of what a run prints.
+	MostOutput = 4 << 20
 )
 
-// replica returns the bridge's name among those behind one URL. A client of stdio has but one.
-func (c config) replica(what purpose) bridge.Replica {
-	if what != listening {
-		return ""
-	}
-	return c.Replica
-}
-
-// images returns what to run, in order of preference.
-func (c config) images() []string {
-	if c.Image != "" {
-		return []string{c.Image}
+// Images returns what to run, in order of preference.
+func (s Settings) Images() []string {
+	if s.Image != "" {
+		return []string{s.Image}
 	}
 	return []string{"docker.io/library/python:3.12-slim", image.LocalRef}
 }
 
-// logger writes to w from the configured level on, or from usual.
-func (c config) logger(w io.Writer, usual slog.Level) *slog.Logger {
-	if c.LogLevel.set {
-		usual = c.LogLevel.Level
+// Logger returns a log that writes to w from the configured level on, or from usual.
+func (s Settings) Logger(w io.Writer, usual slog.Level) *slog.Logger {
+	if s.LogLevel.set {
+		usual = s.LogLevel.Level
 	}
 	opts := &slog.HandlerOptions{Level: usual}
-	if c.LogFormat == "json" {
+	if s.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 
-// variables returns the names of all fields, in their order.
-func variables() []string {
+// Variables returns the names of all fields, in their order.
+func Variables() []string {
 	var names strings.Builder
-	_ = envconfig.Usagef(prefix, &config{}, &names, "{{range .}}{{usage_key .}} {{end}}") // it can't fail
+	_ = envconfig.Usagef(Prefix, &Settings{}, &names, "{{range .}}{{usage_key .}} {{end}}") // it can't fail
 	return strings.Fields(names.String())
 }
 
@@ -316,14 +327,14 @@ var foreign = map[string]string{
 }
 
 func unknownVariable(environ []string) error {
-	known := variables()
+	known := Variables()
 	own := make([]string, 0, len(known)) // without the prefix, by which all are alike
 	for _, name := range known {
-		own = append(own, strings.TrimPrefix(name, prefix))
+		own = append(own, strings.TrimPrefix(name, Prefix))
 	}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, prefix+"_") || internal(name) || slices.Contains(known, name) {
+		if !strings.HasPrefix(name, Prefix+"_") || internal(name) || slices.Contains(known, name) {
 			continue
 		}
 		if why, ok := foreign[name]; ok {
@@ -334,8 +345,8 @@ func unknownVariable(environ []string) error {
 			return fmt.Errorf("%s has no meaning here: %s", name, why)
 		}
 		near := ""
-		if names := text.Nearest(strings.TrimPrefix(name, prefix), own); names != nil {
-			near = "; did you mean " + prefix + names[0] + "?"
+		if names := text.Nearest(strings.TrimPrefix(name, Prefix), own); names != nil {
+			near = "; did you mean " + Prefix + names[0] + "?"
 		}
 		return fmt.Errorf("there is no variable %s%s (mcp-bridge serve --help lists them)", name, near)
 	}

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -6,30 +6,36 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// must ends the test where a step that it only needs has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSettingsPage compares docs/settings.md with the program: there is a row for each variable and
 // for nothing else, and its default is the program's.
 func TestSettingsPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/settings.md")
+	page, err := os.ReadFile("../../../docs/settings.md")
 	must(t, err)
 	told := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| ((?:`[A-Z_]+`(?:, )?)+) \\| ([^|]*?) ?\\|")
-	for _, row := range row.FindAllStringSubmatch(strings.ReplaceAll(string(page), "`"+prefix+"_`", ""), -1) {
+	for _, row := range row.FindAllStringSubmatch(strings.ReplaceAll(string(page), "`"+Prefix+"_`", ""), -1) {
 		names := strings.Split(strings.ReplaceAll(row[1], "`", ""), ", ")
 		defaults := strings.Split(strings.ReplaceAll(row[2], "`", ""), ", ")
 		if len(names) != len(defaults) {
 			t.Fatalf("the row of %q has the defaults %q", names, defaults)
 		}
 		for i, name := range names {
-			told[prefix+"_"+name] = defaults[i]
+			told[Prefix+"_"+name] = defaults[i]
 		}
 	}
 	if diff := cmp.Diff(defaults(), told); diff != "" {
@@ -42,16 +48,16 @@ func TestSettingsPage(t *testing.T) {
 func TestHelpListsVariables(t *testing.T) {
 	entry := regexp.MustCompile(`(?m)^  (MCP_BRIDGE_\w+) (.*(?:\n {36}.*)*)`)
 	var names []string
-	for i, m := range entry.FindAllStringSubmatch(variablesHelp, -1) {
+	for i, m := range entry.FindAllStringSubmatch(Help, -1) {
 		names = append(names, m[1])
-		want := reflect.TypeFor[config]().Field(min(i, len(variables())-1)).Tag.Get("default")
+		want := reflect.TypeFor[Settings]().Field(min(i, len(Variables())-1)).Tag.Get("default")
 		_, got, _ := strings.Cut(strings.Join(strings.Fields(m[2]), " "), "(default ")
 		if strings.TrimSuffix(got, ")") != want {
 			t.Errorf("%s: the default is %q, want %q", m[1], got, want)
 		}
 	}
-	if diff := cmp.Diff(variables(), names); diff != "" {
-		t.Errorf("serve --help differs from config (-config +help):\n%s", diff)
+	if diff := cmp.Diff(Variables(), names); diff != "" {
+		t.Errorf("serve --help differs from Settings (-Settings +help):\n%s", diff)
 	}
 }
 
@@ -59,16 +65,16 @@ func TestHelpListsVariables(t *testing.T) {
 func defaults() map[string]string {
 	words := map[string]string{ // of variables whose default is a choice of the program's
 		"RUNTIME":     "found",
-		"IMAGE":       strings.TrimPrefix(config{}.images()[0], "docker.io/library/"),
+		"IMAGE":       strings.TrimPrefix(Settings{}.Images()[0], "docker.io/library/"),
 		"CPUS":        "all",
 		"OCI_RUNTIME": "the engine's",
 		"ARTIFACTS":   "see below",
 		"LOG_LEVEL":   "info (warn outside serve)",
 	}
-	all, fields := map[string]string{}, reflect.TypeFor[config]()
-	for i, name := range variables() {
+	all, fields := map[string]string{}, reflect.TypeFor[Settings]()
+	for i, name := range Variables() {
 		all[name] = fields.Field(i).Tag.Get("default")
-		if word, ok := words[strings.TrimPrefix(name, prefix+"_")]; ok && (all[name] == "" || all[name] == "0") {
+		if word, ok := words[strings.TrimPrefix(name, Prefix+"_")]; ok && (all[name] == "" || all[name] == "0") {
 			all[name] = word
 		}
 	}
@@ -88,10 +94,10 @@ func TestMaxConcurrent(t *testing.T) {
 		{each: 1 << 60, want: minAutoRuns},
 	} {
 		t.Run(fmt.Sprint(tc.asked, tc.each), func(t *testing.T) {
-			if _, known := memory("MemTotal"); !known && tc.want == minAutoRuns {
+			if _, known := TotalMemory(); !known && tc.want == minAutoRuns {
 				tc.want = maxAutoRuns
 			}
-			if got := (config{MaxConcurrent: tc.asked, Memory: tc.each}).maxConcurrent(); got != tc.want {
+			if got := (Settings{MaxConcurrent: tc.asked, Memory: tc.each}).MaxRuns(); got != tc.want {
 				t.Errorf("%d runs at a time, want %d", got, tc.want)
 			}
 		})
@@ -106,23 +112,22 @@ func TestMaxContainers(t *testing.T) {
 		sandboxes      kept
 		runs           runs
 		each           size
-		what           purpose
 		kept, together int
 	}{
-		{"as memory says", autoKept, 0, 1, listening, maxAutoRuns / 2, maxAutoRuns},
-		{"more runs", autoKept, 100, 1, serving, maxAutoRuns / 2, 100},
-		{"fewer runs", autoKept, 1, 1, serving, maxAutoRuns / 2, maxAutoRuns},
-		{"one that takes all memory", autoKept, 1, 1 << 60, serving, 1, 2},
-		{"a number", 5, 3, 1, serving, 5, 8},
-		{"none", 0, 3, 1, serving, 0, 3},
-		{"none is served", autoKept, 3, 1, once, 0, 3},
+		{"as memory says", autoKept, 0, 1, maxAutoRuns / 2, maxAutoRuns},
+		{"more runs", autoKept, 100, 1, maxAutoRuns / 2, 100},
+		{"fewer runs", autoKept, 1, 1, maxAutoRuns / 2, maxAutoRuns},
+		{"one that takes all memory", autoKept, 1, 1 << 60, 1, 2},
+		{"a number", 5, 3, 1, 5, 8},
+		{"none", 0, 3, 1, 0, 3},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if _, known := memory("MemTotal"); !known && tc.each != 1 {
+			if _, known := TotalMemory(); !known && tc.each != 1 {
 				t.Skip("what memory there is isn't known")
 			}
-			c := config{Sandboxes: tc.sandboxes, MaxConcurrent: tc.runs, Memory: tc.each}
-			if kept, all := c.maxSandboxes(tc.what), c.maxContainers(tc.what); kept != tc.kept || all != tc.together {
+			c := Settings{Sandboxes: tc.sandboxes, MaxConcurrent: tc.runs, Memory: tc.each}
+			kept := c.MaxSandboxes()
+			if all := c.MaxContainers(kept); kept != tc.kept || all != tc.together {
 				t.Errorf("%d sandboxes, %d containers; want %d and %d", kept, all, tc.kept, tc.together)
 			}
 		})
@@ -152,7 +157,7 @@ func TestStandbySetting(t *testing.T) {
 			if tc.value != "" {
 				t.Setenv("MCP_BRIDGE_STANDBY", tc.value)
 			}
-			c, err := readConfig()
+			c, err := Read()
 			switch {
 			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_STANDBY") ||
 				!strings.Contains(err.Error(), tc.err)):
@@ -213,7 +218,7 @@ func TestVariables(t *testing.T) {
 		name, value, _ := strings.Cut(kv, "=")
 		t.Run(kv, func(t *testing.T) {
 			t.Setenv("MCP_BRIDGE_"+name, value)
-			c, err := readConfig()
+			c, err := Read()
 			if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
 				t.Errorf("got %v, want %s", err, want)
 			}
@@ -224,58 +229,28 @@ func TestVariables(t *testing.T) {
 	}
 	t.Setenv("MCP_BRIDGE_CONFIG", "/a.json")
 	t.Setenv("MCP_SERVERS_CONFIG", "/b.json")
-	if c, err := readConfig(); err != nil || !slices.Equal(c.Config, pathList{"/a.json", "/b.json"}) {
+	if c, err := Read(); err != nil || !slices.Equal(c.Config, pathList{"/a.json", "/b.json"}) {
 		t.Errorf("got %v, %v", c.Config, err)
 	}
 	t.Setenv("MCP_SERVERS_CONFIG", "b.json")
-	if _, err := readConfig(); err == nil || !strings.Contains(err.Error(), `"b.json" is not an absolute`) {
+	if _, err := Read(); err == nil || !strings.Contains(err.Error(), `"b.json" is not an absolute`) {
 		t.Errorf("a relative path of another project's variable: %v", err)
-	}
-	t.Setenv("MCP_SERVERS_CONFIG", "")
-	t.Setenv("MCP_BRIDGE_UPSTREAM_IDLE_TIMEOUT", "0")
-	t.Setenv("MCP_BRIDGE_UPSTREAM_START_TIMEOUT", "7")
-	cfg, err := readConfig()
-	must(t, err)
-	if c := (&parts{cfg: cfg}).poolConfig(); c.IdleTimeout < 1<<62 || c.StartTimeout != 7*time.Second {
-		t.Errorf("idle after %v, started within %v; want never and 7s", c.IdleTimeout, c.StartTimeout)
 	}
 }
 
 // TestEmptyVariables: each means its default.
 func TestEmptyVariables(t *testing.T) {
-	for _, name := range variables() {
+	for _, name := range Variables() {
 		t.Setenv(name, "") // and back at the end
 		must(t, os.Unsetenv(name))
 	}
-	want, err := readConfig()
+	want, err := Read()
 	must(t, err)
-	for _, name := range variables() {
+	for _, name := range Variables() {
 		t.Setenv(name, "")
 	}
-	got, err := readConfig()
+	got, err := Read()
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
-}
-
-// TestBoundGarbage: garbage has a bound, and the user's own is left alone. What comes of it shows
-// TestHostileSuite.
-func TestBoundGarbage(t *testing.T) {
-	was := debug.SetMemoryLimit(-1)
-	defer debug.SetMemoryLimit(was)
-	for _, tt := range []struct {
-		setting string
-		want    int64
-	}{
-		{"", softMemory},
-		{"4GiB", 4 << 30},
-		{"off", 4 << 30},
-	} {
-		t.Setenv("GOMEMLIMIT", tt.setting)
-		debug.SetMemoryLimit(4 << 30) // as the runtime would, at its start
-		boundGarbage()
-		if got := debug.SetMemoryLimit(-1); got != tt.want {
-			t.Errorf("GOMEMLIMIT=%q: got %d, want %d", tt.setting, got, tt.want)
-		}
 	}
 }

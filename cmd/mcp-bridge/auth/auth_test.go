@@ -1,4 +1,4 @@
-package main
+package auth
 
 import (
 	"bytes"
@@ -17,6 +17,14 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
 )
+
+// must ends the test where a step that it only needs has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestRemoveRevoked: the saved sandboxes of principals that have no token any more are removed half
 // a minute later, also of those whose token was revoked while no bridge ran. Those of others stay,
@@ -61,26 +69,39 @@ func TestRemoveRevoked(t *testing.T) {
 		defer all.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go removeRevoked(ctx, tokens, all, log)
-		time.Sleep(10 * lookAtTokens)
+		go RemoveRevoked(ctx, tokens, all, log)
+		time.Sleep(10 * lookEvery)
 		expect("without a file of tokens", "alice, bob, carol, "+others)
 		add("alice")
 		add("bob")
-		time.Sleep(lookAtTokens + time.Second)
+		time.Sleep(lookEvery + time.Second)
 		expect("at the first look", "alice, bob, carol, "+others)
-		time.Sleep(lookAtTokens)
+		time.Sleep(lookEvery)
 		expect("carol has no token", "alice, bob, "+others)
 
 		must(t, tokens.Revoke("bob"))
-		time.Sleep(lookAtTokens)
+		time.Sleep(lookEvery)
 		must(t, tokens.Revoke("alice"))
 		add("alice") // another one
-		time.Sleep(lookAtTokens)
+		time.Sleep(lookEvery)
 		expect("bob's token was revoked", "alice, "+others)
 		must(t, os.WriteFile(tokens.Path(), []byte("broken"), 0o600))
-		time.Sleep(10 * lookAtTokens)
+		time.Sleep(10 * lookEvery)
 		must(t, os.Remove(tokens.Path()))
-		time.Sleep(10 * lookAtTokens)
+		time.Sleep(10 * lookEvery)
 		expect("when the file can't be used", "alice, "+others)
 	})
+}
+
+// TestRootsToken: root is told whose bridges know its token, and another user isn't.
+func TestRootsToken(t *testing.T) {
+	if note := whoseToken(1000, "alice", "/x"); note != "" {
+		t.Errorf("a user is told %s", note)
+	}
+	for _, want := range []string{"bridges that root runs, by the file /x", "scripts/as-user mcp-bridge token " +
+		"add alice"} {
+		if note := whoseToken(0, "alice", "/x"); !strings.Contains(note, want) {
+			t.Errorf("root is told %s, want %s", note, want)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package auth
 
 import (
 	"cmp"
@@ -10,10 +10,12 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/identity"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
+	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 )
 
-func tokenCmd(a *app) *cobra.Command {
+// Command returns the command token, by which a user makes and revokes tokens.
+func Command(io *terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make and revoke the tokens by which clients of serve --http say who they are",
@@ -27,7 +29,7 @@ func tokenCmd(a *app) *cobra.Command {
 		Use: "add NAME", Short: "Make a token, and show it this once",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withTokens(a.io, func(t tokenCommands) error { return t.add(args[0]) })
+			return withTokens(io, func(t tokenCommands) error { return t.add(args[0]) })
 		},
 	}
 	var asJSON bool
@@ -35,7 +37,7 @@ func tokenCmd(a *app) *cobra.Command {
 		Use: "list", Short: "Show who has a token, and since when",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return withTokens(a.io, func(t tokenCommands) error { return t.list(asJSON) })
+			return withTokens(io, func(t tokenCommands) error { return t.list(asJSON) })
 		},
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -43,7 +45,7 @@ func tokenCmd(a *app) *cobra.Command {
 		Use: "revoke NAME", Short: "Have a token be good for nothing any more",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeTokens,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return withTokens(a.io, func(t tokenCommands) error { return t.revoke(args[0]) })
+			return withTokens(io, func(t tokenCommands) error { return t.revoke(args[0]) })
 		},
 	}
 	cmd.AddCommand(add, list, revoke)
@@ -58,13 +60,13 @@ type tokenCommands struct {
 
 // withTokens does something with the tokens that are configured.
 func withTokens(io *terminal.Streams, do func(tokenCommands) error) error {
-	cfg, err := readConfig()
+	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}
-	tokens := cfg.tokens(nil)
+	tokens := cfg.Tokens(nil)
 	if tokens == nil {
-		return errNoPlace
+		return settings.ErrNoPlace
 	}
 	return do(tokenCommands{tokens, io})
 }

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"github.com/docker/go-units"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge"
 )
 
-// seconds is a duration: "30" and "30s" are the same.
-type seconds time.Duration
+// Seconds is a duration: "30" and "30s" are the same.
+type Seconds time.Duration
 
 // Decode implements envconfig.Decoder.
-func (s *seconds) Decode(v string) error {
+func (s *Seconds) Decode(v string) error {
 	d, err := time.ParseDuration(v)
 	if err != nil {
 		d, err = time.ParseDuration(v + "s")
@@ -26,7 +28,7 @@ func (s *seconds) Decode(v string) error {
 	if err != nil || d < 0 || d > 1e9*time.Second {
 		return errors.New("it must be a duration such as 30, 30s or 2m: not negative, and at most 1e9 seconds")
 	}
-	*s = seconds(d)
+	*s = Seconds(d)
 	return nil
 }
 
@@ -82,23 +84,23 @@ func (n *runs) Decode(v string) error {
 	return nil
 }
 
-// maxConcurrent returns how many runs take place at a time. It goes by memory, since that is what
-// runs can't share: with fewer cores each takes longer, and most wait for their tools anyway;
-// without memory the machine fails. A quarter is left to everything else.
-func (c config) maxConcurrent() int {
-	if c.MaxConcurrent > 0 {
-		return int(c.MaxConcurrent)
+// MaxRuns returns how many runs take place at a time. It goes by memory, since that is what runs
+// can't share: with fewer cores each takes longer, and most wait for their tools anyway; without
+// memory the machine fails. A quarter is left to everything else.
+func (s Settings) MaxRuns() int {
+	if s.MaxConcurrent > 0 {
+		return int(s.MaxConcurrent)
 	}
-	return c.fit()
+	return s.fit()
 }
 
 // fit returns how many containers three quarters of the machine's memory hold.
-func (c config) fit() int {
-	total, known := memory("MemTotal")
+func (s Settings) fit() int {
+	total, known := TotalMemory()
 	if !known { // the engine is in a machine of its own, or will be
 		return maxAutoRuns
 	}
-	return int(min(max(minAutoRuns, total/4*3/int64(c.Memory)), maxAutoRuns))
+	return int(min(max(minAutoRuns, total/4*3/int64(s.Memory)), maxAutoRuns))
 }
 
 // standbys is a number of containers.
@@ -131,6 +133,9 @@ func freeMemory() int64 {
 	return 1 << 30
 }
 
+// TotalMemory returns the bytes that the machine has, where that is known.
+func TotalMemory() (n int64, known bool) { return memory("MemTotal") }
+
 // memory returns one of the figures of proc_meminfo(5), in bytes, where there is such a file.
 func memory(name string) (n int64, known bool) {
 	data, err := os.ReadFile("/proc/meminfo")
@@ -157,4 +162,55 @@ func (p *pathList) Decode(v string) error {
 		}
 	}
 	return nil
+}
+
+// tools are the names of tools that clients have.
+type tools []string
+
+// Decode implements envconfig.Decoder.
+func (t *tools) Decode(v string) (err error) {
+	*t, err = bridge.ToolSet(v)
+	return err
+}
+
+// kept is a number of sandboxes that last; autoKept for as many as memory holds.
+type kept int
+
+const (
+	autoKept = -1
+	mostKept = 256
+)
+
+// Decode implements envconfig.Decoder.
+func (n *kept) Decode(v string) error {
+	if v == "auto" {
+		*n = autoKept
+		return nil
+	}
+	i, err := strconv.Atoi(v)
+	if err != nil || i < 0 || i > mostKept {
+		return fmt.Errorf("it must be a number from 0 to %d, or auto", mostKept)
+	}
+	*n = kept(i)
+	return nil
+}
+
+// MaxSandboxes returns how many sandboxes that last there are at a time. Each may take as much
+// memory as a run; where memory decides, half of it is theirs at most.
+func (s Settings) MaxSandboxes() int {
+	if s.Sandboxes == autoKept {
+		return max(1, s.fit()/2)
+	}
+	return int(s.Sandboxes)
+}
+
+// MaxContainers returns how many containers are alive at a time, except for those that are warm,
+// where so many sandboxes are kept. As many as memory holds are counted among those of runs, of
+// which one is left at least; a number of them comes beside the runs.
+func (s Settings) MaxContainers(kept int) int {
+	runs := s.MaxRuns()
+	if s.Sandboxes != autoKept || kept == 0 {
+		return runs + kept
+	}
+	return max(runs, s.fit(), kept+1)
 }

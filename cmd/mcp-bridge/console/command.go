@@ -1,12 +1,9 @@
-package main
+package console
 
-import (
-	"github.com/spf13/cobra"
+import "github.com/spf13/cobra"
 
-	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/console"
-)
-
-func sandboxCmd(a *app) *cobra.Command {
+// Command returns the command sandbox, by which a user works in sandboxes.
+func Command(user *Client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sandbox",
 		Short: "Look into the sandboxes of bridges that are running",
@@ -15,7 +12,6 @@ func sandboxCmd(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	user := &console.Client{Streams: a.io, State: stateDir(), Interrupts: &a.interrupts}
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "List the sandboxes, the last used first of each bridge, then saved ones",

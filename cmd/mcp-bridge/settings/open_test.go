@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"path/filepath"
@@ -24,7 +24,7 @@ func TestArtifactsSetting(t *testing.T) {
 				t.Skip("the default is another")
 			}
 			t.Setenv("XDG_DATA_HOME", tc.data)
-			s, err := config{Artifacts: tc.setting}.artifacts(nil)
+			s, err := Settings{Artifacts: tc.setting}.OpenArtifacts(nil)
 			got := ""
 			if s != nil {
 				got = s.Dir()

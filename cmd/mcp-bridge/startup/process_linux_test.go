@@ -1,4 +1,4 @@
-package main
+package startup
 
 import (
 	"os"
@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// asLimited says, in a process that was started with few descriptors, how many openFiles must say.
+// asLimited says, in a process that was started with few descriptors, how many OpenFiles must say.
 const asLimited = "MCP_BRIDGE_TEST_OPEN_FILES"
 
-// TestOpenFiles: a container gets no more descriptors than the user may have, and no more than
-// noFile. The bridge itself may open as many as the user may have, but its children start with the
-// limit that it was started with: some programs count on a low one (select(2)).
+// TestOpenFiles: a container gets no more descriptors than the user may have, and no more than is
+// asked for. The bridge itself may open as many as the user may have, but its children start with
+// the limit that it was started with: some programs count on a low one (select(2)).
 func TestOpenFiles(t *testing.T) {
+	const most = 1024
 	if want := os.Getenv(asLimited); want != "" {
-		if got := strconv.FormatInt(openFiles(), 10); got != want {
+		if got := strconv.FormatInt(OpenFiles(most), 10); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		limits, err := exec.Command("sh", "-c", "ulimit -Sn; ulimit -Hn").Output()
@@ -26,12 +27,16 @@ func TestOpenFiles(t *testing.T) {
 		}
 		return
 	}
-	if got := openFiles(); got <= 0 || got > noFile {
-		t.Errorf("here: got %d, want at most %d", got, noFile)
+	if got := OpenFiles(most); got <= 0 || got > most {
+		t.Errorf("here: got %d, want at most %d", got, most)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, tt := range []struct{ hard, want string }{{"200", "200"}, {"1024", "1024"}, {"1025", "1024"}} {
 		limited := exec.Command("sh", "-c",
-			`ulimit -Sn 90 && ulimit -Hn "$1" && exec "$0" -test.run '^TestOpenFiles$' -test.v`, self(t), tt.hard)
+			`ulimit -Sn 90 && ulimit -Hn "$1" && exec "$0" -test.run '^TestOpenFiles$' -test.v`, self, tt.hard)
 		limited.Env = append(os.Environ(), asLimited+"="+tt.want, asLimited+"_HARD="+tt.hard)
 		if out, err := limited.CombinedOutput(); err != nil ||
 			!strings.Contains(string(out), "--- PASS: TestOpenFiles") {
