@@ -23,17 +23,17 @@ type server struct {
 }
 
 // shops returns n servers that the bridge has in it for demos.
-func (s *suite) shops(n int) map[string]server {
+func (l *lab) shops(n int) map[string]server {
 	all := map[string]server{}
 	for i := range n {
-		all[fmt.Sprintf("shop%02d", i)] = server{s.bridge, []string{"demo-server"}}
+		all[fmt.Sprintf("shop%02d", i)] = server{l.bridge, []string{"demo-server"}}
 	}
 	return all
 }
 
 // command returns the bridge with these servers and variables. What the user has set for their own
 // bridge is left out.
-func (s *suite) command(servers map[string]server, env ...string) (*exec.Cmd, error) {
+func (l *lab) command(servers map[string]server, env ...string) (*exec.Cmd, error) {
 	if servers == nil {
 		servers = map[string]server{}
 	}
@@ -41,23 +41,23 @@ func (s *suite) command(servers map[string]server, env ...string) (*exec.Cmd, er
 	if err != nil {
 		return nil, err
 	}
-	s.configs++
-	path := filepath.Join(s.dir, fmt.Sprintf("servers-%d.json", s.configs))
+	l.configs++
+	path := filepath.Join(l.dir, fmt.Sprintf("servers-%d.json", l.configs))
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(s.bridge) //nolint:gosec // what is measured
+	cmd := exec.Command(l.bridge) //nolint:gosec // what is measured
 	own := func(kv string) bool { return strings.HasPrefix(kv, "MCP_BRIDGE_") }
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), own), "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_ENV=base",
 		"MCP_BRIDGE_CONFIG="+path, "XDG_STATE_HOME="+path+".state")
 	cmd.Env = append(cmd.Env, env...)
-	cmd.Dir = s.dir
+	cmd.Dir = l.dir
 	return cmd, nil
 }
 
 // serve starts a bridge that has answered initialize.
-func (s *suite) serve(ctx context.Context, servers map[string]server, env ...string) (*client, error) {
-	cmd, err := s.command(servers, env...)
+func (l *lab) serve(ctx context.Context, servers map[string]server, env ...string) (*client, error) {
+	cmd, err := l.command(servers, env...)
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +76,10 @@ func greet(ctx context.Context, cmd *exec.Cmd) (*client, error) {
 }
 
 // withWarm has f use a bridge whose next call finds a container that waits for it.
-func (s *suite) withWarm(
+func (l *lab) withWarm(
 	ctx context.Context, servers map[string]server, f func(*client) error, env ...string,
 ) error {
-	c, err := s.serve(ctx, servers, env...)
+	c, err := l.serve(ctx, servers, env...)
 	if err != nil {
 		return err
 	}
@@ -93,31 +93,31 @@ func (s *suite) withWarm(
 }
 
 // baseline starts podman for the baselines and hears what the bridge asks it for.
-func (s *suite) baseline(ctx context.Context) (err error) {
-	if s.box != nil {
+func (l *lab) baseline(ctx context.Context) (err error) {
+	if l.box != nil {
 		return nil
 	}
-	if s.podman, err = startPodman(ctx, s.dir); err != nil {
+	if l.podman, err = startPodman(ctx, l.dir); err != nil {
 		return err
 	}
-	s.box, err = s.listen(ctx)
+	l.box, err = l.listen(ctx)
 	return err
 }
 
 // exchange is one with a guest that has waited, until it is done.
-func (s *suite) exchange(ctx context.Context, code string) (time.Duration, error) {
-	g, err := s.podman.launch(ctx, s.box)
+func (l *lab) exchange(ctx context.Context, code string) (time.Duration, error) {
+	g, err := l.podman.launch(ctx, l.box)
 	if err != nil {
 		return 0, err
 	}
 	sleep(ctx, pause)
-	took, err := g.execute(s.box, code)
+	took, err := g.execute(l.box, code)
 	return took, errors.Join(err, g.end(ctx))
 }
 
 // podmanRun runs python with print(1) in the same image.
-func (s *suite) podmanRun(ctx context.Context) (time.Duration, error) {
-	took, out, err := s.podmanCode(ctx, s.box.image, "print(1)")
+func (l *lab) podmanRun(ctx context.Context) (time.Duration, error) {
+	took, out, err := l.podmanCode(ctx, l.box.image, "print(1)")
 	if err == nil && out != "1\n" {
 		err = fmt.Errorf("it printed %q", out)
 	}
@@ -126,7 +126,7 @@ func (s *suite) podmanRun(ctx context.Context) (time.Duration, error) {
 
 // podmanCode runs code in an image, with flags that say what runtime/podman/spec.go says by the
 // API.
-func (s *suite) podmanCode(ctx context.Context, image, code string) (time.Duration, string, error) {
+func (l *lab) podmanCode(ctx context.Context, image, code string) (time.Duration, string, error) {
 	const flags = "run --rm -i --pull=never --network=none --read-only --read-only-tmpfs=false " +
 		"--user=65534:65534 --cap-drop=all --security-opt=no-new-privileges " +
 		"--env=PATH=/usr/local/bin:/usr/bin:/bin --no-hosts --ipc=none --uts=private --pid=private " +
@@ -139,7 +139,7 @@ func (s *suite) podmanCode(ctx context.Context, image, code string) (time.Durati
 	said := &tail{limit: 2 << 10}
 	argv = append(argv, image, "python3", "-I", "-B", "-c", code)
 	cmd := exec.CommandContext(ctx, "podman", argv...) //nolint:gosec // a baseline
-	cmd.Stderr, cmd.Dir = said, s.dir
+	cmd.Stderr, cmd.Dir = said, l.dir
 	begin := time.Now()
 	out, err := cmd.Output()
 	took := time.Since(begin)

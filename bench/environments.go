@@ -140,8 +140,8 @@ func told(out string, err error) (time.Duration, error) {
 }
 
 // dataLayer returns the digest of the layer of data, which is built.
-func (s *suite) dataLayer(ctx context.Context) (string, error) {
-	cmd, err := s.command(nil)
+func (l *lab) dataLayer(ctx context.Context) (string, error) {
+	cmd, err := l.command(nil)
 	if err != nil {
 		return "", err
 	}
@@ -166,8 +166,8 @@ func (s *suite) dataLayer(ctx context.Context) (string, error) {
 }
 
 // env runs a command about environments, with these variables.
-func (s *suite) env(ctx context.Context, vars []string, args ...string) (time.Duration, error) {
-	cmd, err := s.command(nil, vars...)
+func (l *lab) env(ctx context.Context, vars []string, args ...string) (time.Duration, error) {
+	cmd, err := l.command(nil, vars...)
 	if err != nil {
 		return 0, err
 	}

@@ -30,8 +30,8 @@ type served struct {
 var listening = regexp.MustCompile(`msg=listening.* url=(\S+)`)
 
 // listenHTTP starts a bridge on a port of loopback.
-func (s *suite) listenHTTP() (*served, error) {
-	cmd, err := s.command(nil)
+func (l *lab) listenHTTP() (*served, error) {
+	cmd, err := l.command(nil)
 	if err != nil {
 		return nil, err
 	}

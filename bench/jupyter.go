@@ -45,10 +45,10 @@ type notebook struct {
 	stderr *tail
 }
 
-func (s *suite) startNotebook(ctx context.Context) (*notebook, error) {
+func (l *lab) startNotebook(ctx context.Context) (*notebook, error) {
 	n := &notebook{stderr: &tail{limit: 2 << 10}}
-	n.cmd = exec.CommandContext(ctx, s.jupyter, "-c", jupyter) //nolint:gosec // a baseline
-	n.cmd.Stderr, n.cmd.Dir = n.stderr, s.dir
+	n.cmd = exec.CommandContext(ctx, l.jupyter, "-c", jupyter) //nolint:gosec // a baseline
+	n.cmd.Stderr, n.cmd.Dir = n.stderr, l.dir
 	n.cmd.Cancel = func() error { return n.in.Close() }
 	n.cmd.WaitDelay = 20 * time.Second
 	out, err := n.cmd.StdoutPipe()

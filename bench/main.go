@@ -28,20 +28,25 @@ const (
 	exitUsage  = 2
 )
 
-// A suite is what the parts share.
-type suite struct {
-	bridge  string // the program to measure
-	dir     string // for sockets and settings
-	jupyter string // a Python that has jupyter_client and ipykernel
-	share   float64
-	load    time.Duration // of a step of part h
-	calls   int           // of part i
-	report  *report
-	errs    io.Writer
+// A lab starts what is measured, and what it is measured beside.
+type lab struct {
+	bridge  string  // the program to measure
+	dir     string  // for sockets and settings
+	jupyter string  // a Python that has jupyter_client and ipykernel
 	podman  *podman // nil until baseline
 	box     *box    // what the bridge asks podman for; nil until baseline
 	configs int
-	only    []string // parts; all if empty
+}
+
+// A suite is what the parts share.
+type suite struct {
+	lab
+	share  float64
+	load   time.Duration // of a step of part h
+	calls  int           // of part i
+	report *report
+	errs   io.Writer
+	only   []string // parts; all if empty
 }
 
 // parts are run in this order.

@@ -32,8 +32,8 @@ func (s *suite) starts(ctx context.Context) error {
 	return nil
 }
 
-func (s *suite) start(ctx context.Context, servers map[string]server) (time.Duration, error) {
-	cmd, err := s.command(servers)
+func (l *lab) start(ctx context.Context, servers map[string]server) (time.Duration, error) {
+	cmd, err := l.command(servers)
 	if err != nil {
 		return 0, err
 	}

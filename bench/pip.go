@@ -43,7 +43,7 @@ func (s *suite) pip(ctx context.Context) (all series, err error) {
 
 // pipInstall runs the imports as users of sandboxes without environments do: a container for the
 // call, which has the network, installs the packages first.
-func (s *suite) pipInstall(ctx context.Context) (time.Duration, error) {
+func (l *lab) pipInstall(ctx context.Context) (time.Duration, error) {
 	const certificates = "/etc/ssl/certs/ca-certificates.crt" // an authority of this machine is in it
 	argv := []string{"run", "--rm", "--pull=never", "--network=host", "--env=PYTHONPATH=/opt/env:/tmp/packages"}
 	if _, err := os.Stat(certificates); err == nil {
@@ -60,7 +60,7 @@ func (s *suite) pipInstall(ctx context.Context) (time.Duration, error) {
 			`numpy pandas matplotlib && exec python3 -c "$0"`, imports)
 	said := &tail{limit: 2 << 10}
 	cmd := exec.CommandContext(ctx, "podman", argv...) //nolint:gosec // a baseline
-	cmd.Stderr, cmd.Dir = said, s.dir
+	cmd.Stderr, cmd.Dir = said, l.dir
 	begin := time.Now()
 	out, err := cmd.Output()
 	took := time.Since(begin)

@@ -43,13 +43,13 @@ func (b *box) order(code string) ([]byte, error) {
 const warmups = 5
 
 // listen has a bridge run code over a socket that is listened in on.
-func (s *suite) listen(ctx context.Context) (_ *box, err error) {
-	socket := filepath.Join(s.dir, "heard.sock")
+func (l *lab) listen(ctx context.Context) (_ *box, err error) {
+	socket := filepath.Join(l.dir, "heard.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
 	}
-	e := &ear{to: s.podman.socket}
+	e := &ear{to: l.podman.socket}
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "podman"})
 	proxy.Transport = &http.Transport{DialContext: e.dial}
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that the bridge gives up
@@ -61,7 +61,7 @@ func (s *suite) listen(ctx context.Context) (_ *box, err error) {
 		<-done
 	}()
 
-	c, err := s.serve(ctx, nil, "MCP_BRIDGE_RUNTIME=unix://"+socket, "MCP_BRIDGE_STANDBY=0")
+	c, err := l.serve(ctx, nil, "MCP_BRIDGE_RUNTIME=unix://"+socket, "MCP_BRIDGE_STANDBY=0")
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *suite) listen(ctx context.Context) (_ *box, err error) {
 		}
 		sleep(ctx, pause)
 	}
-	return e.heard(s.dir)
+	return e.heard(l.dir)
 }
 
 // An ear keeps what is written to the connections that it dials.

@@ -51,6 +51,7 @@ class Repeat:
         self._packages, self._reserve = packages, reserve
         wire.LASTS = True
         self._spares = spare.Spares(link)
+        self._streams = streams.Kept()
         self._key: object = None  # of the call, which the supervisor has made for it
         self._mask: set[int] = set()  # signals that the code has blocked
         self._files: list[str] = []  # names of the code of the last calls
@@ -148,7 +149,8 @@ class Repeat:
         if not self._variables:
             os.environ.update(options.get("variables") or {})
             self._variables = True
-        streams.renew_input()
+        if back := self._streams.renew():
+            sys.stderr.write(f"[put back, since earlier code had closed or replaced it: {', '.join(back)}]\n")
         self._runtime.install(frame)
         self._display.renew(options.get("maxArtifactBytes") or 0)
         wire.USER_FILE = str(frame.get("file") or wire.USER_FILE)

@@ -337,6 +337,7 @@ class Sandbox:
                 break
             time.sleep(SOON)
         child, status, run.status = run.child, run.status, None
+        there = any(processes.alive(pid) for pid in copies if pid)
         if not copies[0]:  # an earlier state isn't what was promised: there was no way back
             processes.kill(self.older)
             self.older, copies = 0, (0,)
@@ -354,6 +355,8 @@ class Sandbox:
         self.lost = "its process has ended, and "
         if not any(copies):
             self.lost += f"there was no copy of it: {self._copies.why}"
+        elif not there:
+            self.lost += "so had the copy of it"
         elif requests is None:
             self.lost += "all its processes have closed what they speak to the bridge by"
         else:

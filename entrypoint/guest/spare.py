@@ -46,6 +46,9 @@ class Spares:
         self._link = link
         self._supervisor = os.getppid()
         self._close_memory = confine.memory_closer()
+        import warnings  # while code can't have got in the way of that
+
+        self._warnings = warnings
         self._made: list[int] = []  # processes that are to be collected when they have ended
 
     def make(self, key: object) -> wire.Frame:
@@ -57,7 +60,7 @@ class Spares:
         self._made = [pid for pid in self._made if not _ended(pid)]
         state, waits = _random_state(), wire.encode({"type": "waits", "key": key})
         try:
-            pid = _quiet_fork()
+            pid = self._fork()
         except Exception as e:
             return {"errno": e.errno if isinstance(e, OSError) else errno.ENOMEM}
         if pid:
@@ -68,6 +71,14 @@ class Spares:
         except BaseException:
             _exit(1)
         raise TookOver
+
+    def _fork(self) -> int:
+        """Forks without the warning that Python 3.12 gives beside threads."""
+        if sys.version_info < (3, 12):
+            return _fork()
+        with self._warnings.catch_warnings():
+            self._warnings.simplefilter("ignore", DeprecationWarning)
+            return _fork()
 
     def _wait(self, waits: bytes, state: object) -> None:
         _setpgid(0, 0)  # out of reach of signals to the group of the code; setsid takes a millisecond
@@ -100,17 +111,6 @@ def _ended(pid: int) -> bool:
         return _waitpid(pid, os.WNOHANG)[0] == pid
     except OSError:  # not this process's, or collected by the code
         return True
-
-
-def _quiet_fork() -> int:
-    """Forks without the warning that Python 3.12 gives beside threads."""
-    if sys.version_info < (3, 12):
-        return _fork()
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return _fork()
 
 
 def _random_state() -> object:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 from guest.light_typing import TextIO
+from guest.supervisor import private
 
 if sys.version_info >= (3, 12):
     from collections.abc import Buffer
@@ -13,6 +15,7 @@ else:
     from guest.light_typing import Any as Buffer
 
 
+_fstat = os.fstat
 _write, _flush = io.BufferedWriter.write, io.BufferedWriter.flush  # looked up once, not for each print
 
 
@@ -37,10 +40,53 @@ def install() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def renew_input() -> None:
-    """Replaces a sys.stdin that was closed, as exit() does."""
-    if type(sys.stdin) is io.TextIOWrapper and sys.stdin.closed:
-        sys.stdin = sys.__stdin__ = _input()
+class Kept:
+    """The descriptors and streams of the first call, which later ones find again.
+
+    Without that, what one call has closed or replaced would have all later ones print nothing.
+    """
+
+    def __init__(self) -> None:
+        self._copies = [private(fd) for fd in range(3)]
+        self._files = [_identity(fd) for fd in self._copies]
+        self._printed: dict[str, TextIO] = {"stdout": sys.stdout, "stderr": sys.stderr}
+
+    def renew(self) -> list[str]:
+        """Puts back what isn't there any more, and returns the names of it."""
+        back = []
+        for fd, (copy, file) in enumerate(zip(self._copies, self._files, strict=True)):
+            if _identity(fd) != file and _identity(copy) == file:
+                os.dup2(copy, fd)
+                back.append(f"descriptor {fd}")
+        given = getattr(sys, "stdin", None)
+        if given is None or type(given) is io.TextIOWrapper and _closed(given):  # as exit() leaves it
+            sys.stdin = sys.__stdin__ = _input()
+        for fd, (name, stream) in enumerate(list(self._printed.items()), 1):
+            closed = _closed(stream)
+            if getattr(sys, name, None) is stream and not closed:
+                continue
+            if closed:
+                self._printed[name] = stream = _text(fd, f"<{name}>")
+                setattr(sys, f"__{name}__", stream)
+            setattr(sys, name, stream)
+            back.append(f"sys.{name}")
+        return back
+
+
+def _closed(stream: TextIO) -> bool:
+    try:
+        return stream.closed
+    except ValueError:  # its buffer was detached
+        return True
+
+
+def _identity(fd: int) -> tuple[int, int] | None:
+    """Which file a descriptor is of; None if it is closed."""
+    try:
+        about = _fstat(fd)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _input() -> TextIO:

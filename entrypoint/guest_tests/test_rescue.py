@@ -65,7 +65,7 @@ class Forged(unittest.TestCase):
                 "say('ended', status=0, pid=p.pid)\nos.close(link.fd)\nwhile True: time.sleep(1)"
             )
             self.assertEqual(state(ran), "lost")
-            self.assertIn("closed what they speak to the bridge by", ran.done["sandbox"]["reason"])
+            self.assertIn("so had the copy of it", ran.done["sandbox"]["reason"])
 
     def test_the_key_of_another_call(self) -> None:
         with Sandbox() as box:
@@ -318,7 +318,7 @@ class First(unittest.TestCase):
             self.assertEqual(Ran(guest.until("done")).stdout, "1\n")
 
     def test_a_cancel_while_the_first_copy_is_made(self) -> None:
-        fork = "            pid = _quiet_fork()"
+        fork = "            pid = self._fork()"
         slow = {"spare": (fork, f"            __import__('time').sleep(0.5)\n{fork}")}
         with Guest(slow) as guest:
             guest.until("ready")

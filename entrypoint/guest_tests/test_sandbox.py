@@ -239,10 +239,11 @@ class Sandboxes(unittest.TestCase):
         """They are at their end for ever, and would keep the supervisor awake."""
         for running in (False, True):
             with self.subTest(running=running), Sandbox(running=running) as box:
-                box.call("import os")
+                box.call("import gc, os\nfrom guest.streams import Kept")
                 began = _descriptors(box)
+                box.call("for one in gc.get_objects():\n    if type(one) is Kept: one._copies = [0, 1, 2]")
                 for _ in range(2):  # what has copies of them has ended then, too
-                    box.call("os.closerange(0, 60)")
+                    box.call("os.closerange(0, 60); os.closerange(65, 80)")
                 until(lambda box=box, began=began: _descriptors(box) == began - 2, box.guest)
                 self.assertEqual(state(box.call("x = 1")), "kept")
 
@@ -419,6 +420,29 @@ class Sandboxes(unittest.TestCase):
             box.call("import sys; sys.stdin.close(); exit()")
             for _ in range(2):
                 self.assertIn("write the value into the code", (box.call("input()").error or {})["message"])
+
+    def test_what_a_call_has_closed_or_replaced_is_put_back(self) -> None:
+        """Later calls would print nothing, or fail, and none would say why."""
+        for code, back in {
+            "import os; os.close(1)": "descriptor 1",
+            "import os; os.closerange(0, 3)": "descriptor 0, descriptor 1, descriptor 2",
+            "import os; os.dup2(os.open(os.devnull, os.O_WRONLY), 1)": "descriptor 1",
+            "import io, sys; sys.stdout = io.StringIO()": "sys.stdout",
+            "import sys; sys.stdout = None": "sys.stdout",
+            "import sys; del sys.stderr": "sys.stderr",
+            "import sys; sys.stdout.close()": "sys.stdout",
+            "import sys; sys.stdout.detach()": "sys.stdout",
+        }.items():
+            with self.subTest(code), Sandbox() as box:
+                box.call(f"x = 1\n{code}")
+                if "sys.stdout.close" not in code:
+                    box.bad()  # the copy has what was there, too
+                ran = box.call("print(x); print(0, file=__import__('sys').stderr); x")
+                self.assertEqual((ran.ok, ran.stdout), (True, "1\n1\n"), ran.error)
+                note = f"[put back, since earlier code had closed or replaced it: {back}]\n0\n"
+                self.assertEqual(ran.stderr, note)
+                ran = box.call("print(x)")
+                self.assertEqual((ran.stdout, ran.stderr), ("1\n", ""))
 
     def test_hints_know_of_the_sandbox(self) -> None:
         names = ("zzzzqqqq", "zzzz_qqqq(1)", "save_tool(print)", "runtime.save_tool", "open('data.csv')")
