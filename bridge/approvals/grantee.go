@@ -44,6 +44,6 @@ func Grantee(c discovery.Catalog, name string) (s discovery.Server, tool string,
 				p.Server, p.Source.Path, p.Reason, cmp.Or(p.Next, "mcp-bridge servers lists the servers"))
 		}
 	}
-	return s, "", fmt.Errorf("%q is no tool of a configured server: say SERVER.TOOL; mcp-bridge servers "+
-		"lists the servers", name)
+	return s, "", fmt.Errorf("%q is no tool of a server that is configured here: say SERVER.TOOL; mcp-bridge "+
+		"servers lists the servers, and those from MCP_BRIDGE_CONFIG with that variable set", name)
 }

@@ -29,7 +29,7 @@ func TestGrantee(t *testing.T) {
 		{"github.create_issue", "", "", "; run: approve"},
 		{`"x.y".get`, "", "", "it is disabled; mcp-bridge servers lists"},
 		{"x.y.get", "", "", "it is disabled"},
-		{"githubber.get", "", "", "is no tool of a configured server"},
+		{"githubber.get", "", "", "is no tool of a server that is configured here"},
 	} {
 		s, tool, err := Grantee(c, tc.name)
 		if s.Name != tc.server || tool != tc.tool || (err != nil) != (tc.err != "") ||

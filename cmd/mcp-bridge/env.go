@@ -185,6 +185,10 @@ func (c envCommands) remove(ctx context.Context, name string, files bool) error 
 	if err == nil {
 		fmt.Fprintln(c.io.Out, "removed the image of "+name)
 	}
+	var unknown *environments.UnknownError
+	if errors.As(err, &unknown) {
+		return exit.Usage(errors.New(unknown.Error())) // without the hint to make one
+	}
 	var missing *environments.NotBuiltError
 	if !files || err != nil && !errors.As(err, &missing) {
 		return err

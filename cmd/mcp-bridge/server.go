@@ -262,8 +262,8 @@ func (a *app) approve(ctx context.Context, kept *approvals.Approvals, c discover
 	for _, name := range names {
 		found, err := only(c, []string{name})
 		if err != nil || len(found.Servers) == 0 {
-			return exit.Usage(fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. "+
-				"One of a project is approved in its directory", name))
+			return exit.Usage(fmt.Errorf("there is no server %q here; mcp-bridge servers lists them. One of a "+
+				"project is approved in its directory, and one from MCP_BRIDGE_CONFIG with that variable set", name))
 		}
 		servers = append(servers, found.Servers[0])
 	}
