@@ -45,7 +45,7 @@ const warmups = 5
 // listen has a bridge run code over a socket that is listened in on.
 func (l *lab) listen(ctx context.Context) (_ *box, err error) {
 	socket := filepath.Join(l.dir, "heard.sock")
-	l, err := net.Listen("unix", socket)
+	heard, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (l *lab) listen(ctx context.Context) (_ *box, err error) {
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that the bridge gives up
 	server := &http.Server{Handler: proxy}      //nolint:gosec // a socket of ours
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
+	go func() { done <- server.Serve(heard) }()
 	defer func() {
 		_ = server.Close() // connections are the bridge's, which has ended
 		<-done

@@ -22,12 +22,6 @@ const (
 	maxColumns = 110 // columns of a line of code; a tab counts as one
 )
 
-// larger lists what exceeds its limit. An entry may only become smaller: TestSize fails when it
-// measures another number, also when the entry isn't needed any longer.
-var larger = map[string]int{
-	"methods of bench.suite": 42, // a measurement each
-}
-
 // sizes counts what TestSize measures, by names such as "files of sandbox".
 type sizes map[string]int
 
@@ -46,21 +40,12 @@ func TestSize(t *testing.T) {
 	if len(s) < 500 {
 		t.Fatalf("only %d things were found to measure", len(s))
 	}
-	for name := range larger {
-		s[name] += 0 // what is listed and isn't there
-	}
 	limits := map[string]int{"files": maxFiles, "method": 1, "methods": maxMethods,
 		"context.WithValue": maxValues}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		what, _, _ := strings.Cut(name, " ")
-		most, listed := larger[name]
-		switch got := s[name]; {
-		case listed && got <= limits[what]:
-			t.Errorf("%s: %d, which is within the limit; remove it from the list", name, got)
-		case listed && got < most:
-			t.Errorf("%s: %d; the list says %d: lower it", name, got, most)
-		case got > max(most, limits[what]):
-			t.Errorf("%s: %d, at most %d", name, got, max(most, limits[what]))
+		if got := s[name]; got > limits[what] {
+			t.Errorf("%s: %d, at most %d", name, got, limits[what])
 		}
 	}
 }
