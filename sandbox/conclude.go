@@ -169,6 +169,9 @@ func (n *session) byWait(r *Result, exit runtime.Exit) {
 		}
 	case w.Exited:
 		r.Status, r.Message = StatusExit, fmt.Sprintf("The code exited with code %d.", w.Status)
+		if w.Status == entrypoint.ExitInternal {
+			r.Message += " It may have closed the descriptors by which Python tells how the code ended."
+		}
 	default:
 		r.Status, r.ExitCode, r.Message = StatusExit, -1, "The guest did not say how the code ended."
 	}

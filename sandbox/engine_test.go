@@ -91,6 +91,8 @@ func TestEngineOutcomes(t *testing.T) {
 			sandbox.StatusExit, -1, "does not know"},
 		{"the container ends with 0 and no done", scripted{before: ready, after: output}, sandbox.StatusEngine, -1,
 			"how the code ended was not heard"},
+		{"the code has closed all descriptors", scripted{before: ready, after: done(`{"exited":true,"status":70}`)},
+			sandbox.StatusExit, 70, "may have closed the descriptors"},
 		{"the code killed, and the engine saw why", scripted{before: ready,
 			after: done(`{"exited":false,"status":0,"signal":9}`), exit: runtime.Exit{OOMKilled: true}},
 			sandbox.StatusMemoryLimit, 137, "out of memory"},
