@@ -7,7 +7,7 @@ import os
 import sys
 
 from guest.light_typing import TextIO
-from guest.supervisor import private
+from guest.supervisor import PRIVATE, private
 
 if sys.version_info >= (3, 12):
     from collections.abc import Buffer
@@ -47,7 +47,7 @@ class Kept:
     """
 
     def __init__(self) -> None:
-        self._copies = [private(fd) for fd in range(3)]
+        self._copies = [private(fd, PRIVATE - 3) for fd in range(3)]
         self._files = [_identity(fd) for fd in self._copies]
         self._printed: dict[str, TextIO] = {"stdout": sys.stdout, "stderr": sys.stderr}
 
@@ -55,7 +55,8 @@ class Kept:
         """Puts back what isn't there any more, and returns the names of it."""
         back = []
         for fd, (copy, file) in enumerate(zip(self._copies, self._files, strict=True)):
-            if _identity(fd) != file and _identity(copy) == file:
+            now = _identity(fd)
+            if now != file and (fd or now is None) and _identity(copy) == file:  # another input may be meant
                 os.dup2(copy, fd)
                 back.append(f"descriptor {fd}")
         given = getattr(sys, "stdin", None)

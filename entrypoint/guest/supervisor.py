@@ -51,10 +51,10 @@ def main(stdin: int, stdout: int) -> int:
     return Loop(host_in, host_out, link, (pipes[0][0], pipes[1][0]), pid, own, order).run()
 
 
-def private(fd: int) -> int:
+def private(fd: int, least: int = PRIVATE) -> int:
     """A copy that no program started from here on inherits."""
     try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PRIVATE)
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
     except OSError:  # RLIMIT_NOFILE is lower than that
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 

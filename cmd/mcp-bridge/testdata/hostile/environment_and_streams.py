@@ -1,7 +1,7 @@
 # Empties the environment, closes and replaces the streams, changes directory to nowhere, and raises: what
 # is imported for the traceback is not to be had.
 # want: {"status":"error","exitCode":1,"stdout":"before\n","error":{"type":"ValueError"}}
-# again: {"status":"error","stdout":"","calls":0}
+# again: {"status":"error","stdout":"before\n","calls":0}
 # next: {"status":"error","stdout":"","calls":0}
 import os
 import sys

@@ -1,5 +1,6 @@
-# Writes frames of every type, and rubbish, to every descriptor but its own two. None of them is the frames' own.
+# Writes frames of every type, and rubbish, to every descriptor but its own two. None of them is the frames' own; in a sandbox copies of its two are among them.
 # want: {"status":"exit","exitCode":6,"stdout":"before\n","stderr":"","calls":0}
+# kept: {"status":"exit","exitCode":6,"stdout":"before\n*","stderr":"*","calls":0}
 import os
 
 print("before")
