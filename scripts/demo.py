@@ -261,7 +261,7 @@ NO_INDEX = r"building the environment data: downloading \S+: \S+ can't be reache
 
 def show_table(bridge: Bridge) -> None:
     """Has code make a table and a plot of a server's data, with the packages that come with the bridge."""
-    print("\n(The packages of the next run are downloaded and made into an image first where they are not there yet: a minute or two, once.)")
+    print("\n(The packages of the next run are made into an image first, if they weren't yet: a minute or two.)")
     result = show("a table and a plot of a server's data", TABLE, bridge, ["shop"], NO_INDEX)
     if result.get("isError"):
         print("    No package index is reached from here, so there was no table and no plot.")

@@ -202,7 +202,7 @@ class Loop:
         return begun and self._run.to_host.size == self._run.quiet
 
     def _hung_up(self, limit: float) -> bool:
-        """Waits for the host to hang up, and reports whether it did: it gets `done` 0.4 ms sooner so (p50)."""
+        """Waits for the host to hang up, and reports whether it did. It gets `done` 0.4 ms sooner (p50)."""
         until = time.monotonic() + limit
         poller = select.poll()
         poller.register(self._in, select.POLLIN)
