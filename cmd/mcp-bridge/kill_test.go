@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,30 +169,26 @@ func servicesLeft(t *testing.T, pids []int, before []string, mark string) (left 
 	return left
 }
 
-// containersOf are those with one of these owners that the engine still knows.
+// containersOf are those with one of these owners that the engine still knows, if only by name.
 func containersOf(t *testing.T, pids []int) []string {
 	t.Helper()
-	out, err := exec.Command(anyEngine(t), "ps", "-a", "--filter", "label="+runtime.LabelPID, "--format",
-		"{{.ID}} {{.Labels}}").Output()
+	args := []string{"ps", "-a", "--format", "{{.ID}} {{.Names}}"}
+	if anyEngine(t) == "podman" {
+		args = append(args, "--external")
+	}
+	out, err := exec.Command(anyEngine(t), args...).Output()
 	if err != nil {
 		t.Fatalf("listing containers: %v", err)
 	}
 	var found []string
 	for line := range strings.Lines(string(out)) {
-		m := ownerLabel.FindStringSubmatch(line)
-		if m == nil {
-			t.Fatalf("no owner in %q", line)
-		}
-		if pid, _ := strconv.Atoi(m[1]); slices.Contains(pids, pid) {
-			id, _, _ := strings.Cut(line, " ")
+		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if o, ok := runtime.OwnerNamed(name, runtime.Owner{}); ok && slices.Contains(pids, o.PID) {
 			found = append(found, "container "+id)
 		}
 	}
 	return found
 }
-
-var ownerLabel = regexp.MustCompile(regexp.QuoteMeta(runtime.LabelPID) +
-	`[:=](\d+)`) // as podman and as docker write it
 
 // TestKilledContainer: a container that another program kills is told as what it is.
 func TestKilledContainer(t *testing.T) {

@@ -210,6 +210,53 @@ func TestReapForgotten(t *testing.T) {
 	}
 }
 
+// TestReapExternal: a container that is in podman's storage and not in its database, as a service leaves that is
+// killed in between, is found by its name and removed, so that no image is held by it. A living owner's stays.
+// A second podman makes it, with a database of its own over the same storage.
+func TestReapExternal(t *testing.T) {
+	d := newDriver(t)
+	if f, err := d.Facts(t.Context()); err != nil || f.Remote {
+		t.Skipf("the engine is not on this machine: %v", err)
+	}
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "containers.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "[engine]\nstatic_dir = %q\n", filepath.Join(dir, "libpod")),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := func(args ...string) {
+		cmd := exec.Command("podman", args...)
+		cmd.Env = append(os.Environ(), "CONTAINERS_CONF="+conf)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", cmd.Args, err, out)
+		}
+	}
+	gone, living := runtime.Self(), runtime.Self()
+	gone.PID, gone.Started = dead.Process.Pid, ""
+	forgotten, kept := gone.NewName(), living.NewName()
+	other("create", "--name", forgotten, image, "true")
+	other("create", "--name", kept, image, "true")
+	found, err := runtime.Reap(t.Context(), d, runtime.Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(found, func(o runtime.Orphan) bool { return o.Name == forgotten && o.Owner.PID == gone.PID }) {
+		t.Errorf("%s is not among %v", forgotten, found)
+	}
+	out, err := exec.Command("podman", "ps", "-a", "--external", "--format", "{{.Names}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := strings.Fields(string(out)); slices.Contains(names, forgotten) || !slices.Contains(names, kept) {
+		t.Errorf("podman lists %q; want it without %s and with %s", names, forgotten, kept)
+	}
+	other("rm", "--force", kept)
+}
+
 // mine leaves out what other tests on this machine have left.
 func mine(all []runtime.Orphan, id string) (found []runtime.Orphan) {
 	for _, o := range all {

@@ -130,10 +130,13 @@ func (c *connection) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// List implements engine.Client.
+// List implements engine.Client. It asks for names, since an external container has no labels: one that is in
+// podman's storage and not in its database, as a service leaves that is killed while it makes or removes a container.
+// Podman 4 lists external containers whatever the filter.
 func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
-	labelled := map[string][]string{"label": {runtime.LabelInstance}}
-	list, err := containers.List(c.with(ctx), new(containers.ListOptions).WithAll(true).WithFilters(labelled))
+	named := map[string][]string{"name": {"^" + runtime.NamePrefix}}
+	list, err := containers.List(c.with(ctx),
+		new(containers.ListOptions).WithAll(true).WithExternal(true).WithFilters(named))
 	var all []engine.Container
 	for _, ctr := range list {
 		all = append(all, engine.Container{
