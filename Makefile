@@ -133,21 +133,20 @@ wheels: ## make the environment data from PyPI's wheels, twice, and lock others 
 	MCP_BRIDGE_TEST_WHEELS="$(CURDIR)/.cache/wheels" MCP_BRIDGE_TEST_UV="$(CURDIR)/.cache/uv/bin" \
 	  go test -count=1 -run 'TestData$$|^TestUV' -v -tags "$(TAGS)" ./runtime/environments
 
-# Tests over rootless podman, as an ordinary user. Those that take long call testing.Short.
-OVER_PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_BUILT="$(CURDIR)/bin/mcp-bridge" MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers" \
-	go test -race -count=1 -p 1 -timeout 60m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
+# What the tests over rootless podman are told, and go test for them, as an ordinary user.
+PODMAN = MCP_BRIDGE_TEST_RUNTIME=podman MCP_BRIDGE_TEST_BUILT="$(CURDIR)/bin/mcp-bridge" MCP_BRIDGE_TEST_NPM="$(CURDIR)/.cache/npm" MCP_BRIDGE_TEST_SERVERS="$(CURDIR)/.cache/servers"
+OVER_PODMAN = $(PODMAN) go test -race -count=1 -p 1 -timeout 60m -tags "$(TAGS)" -exec "$(CURDIR)/scripts/as-user"
 
 guest: ## the guest's own tests in real containers, and data through the bridge; needs setup, build and image
 	@test/guest
 	MCP_BRIDGE_TEST_DATA=1 $(OVER_PODMAN) -run '^TestDataOnEngine$$' -v ./cmd/mcp-bridge
 
 engine: ## the main job over real rootless podman; needs setup, build, image, npm and servers
-	$(OVER_PODMAN) -short ./runtime/podman ./cmd/...
+	@$(PODMAN) test/engine short
 
 storms: ## all tests over rootless podman: hostile code, random kills, every server; needs the same
 	@test/python-suite
-	MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" \
-	  $(OVER_PODMAN) ./runtime/podman/... ./runtime/image/... ./cmd/...
+	@$(PODMAN) MCP_BRIDGE_TEST_PYTHON_SUITE="$(CURDIR)/.cache/python-suite.tar" test/engine
 
 soak: ## what takes long: each bad call and each kind of kill a hundred times, a thousand sandboxes, hostile code twice; for a quiet machine; needs the same
 	MCP_BRIDGE_TEST_LONG=1 $(OVER_PODMAN) -v -run '^Test(Rollback|ChurnedSandboxes|HostileTwice|KilledAtRandomMoments|KilledInSandboxes|KilledWhileHibernating)$$' ./runtime/podman ./cmd/mcp-bridge
