@@ -146,6 +146,37 @@ func (s Server) Reveal(read func(name string) (string, error)) (Server, []string
 	return e.Server, values, nil
 }
 
+// SameButSecrets reports whether t is the same server with other texts in the places of the secrets
+// of s: a host's entry still has them after adopt has switched it off there.
+func (s Server) SameButSecrets(t Server) bool {
+	was := Entry{Server: s}
+	e, theirs := was.Clone(), (&Entry{Server: t}).texts()
+	for _, p := range e.texts() {
+		var in []Secret // in their order
+		for _, secret := range s.Secrets {
+			if secret.In == p.name {
+				in = append(in, secret)
+			}
+		}
+		if in == nil {
+			continue
+		}
+		last := in[len(in)-1]
+		before, behind := p.text[:in[0].At], p.text[last.At+len(last.reference()):]
+		i := slices.IndexFunc(theirs, func(o part) bool { return o.name == p.name })
+		if i < 0 || len(theirs[i].text) <= len(before)+len(behind) ||
+			!strings.HasPrefix(theirs[i].text, before) || !strings.HasSuffix(theirs[i].text, behind) {
+			return false
+		}
+		p.set(theirs[i].text)
+		if p.name == "url" {
+			e.OAuth = t.OAuth // with a secret there it is off
+		}
+	}
+	e.Secrets = nil
+	return e.Same(t)
+}
+
 // put puts a secret in its place, or says why it can't stand there.
 func (e *Entry) put(s Secret, value string) (why string) {
 	i := slices.IndexFunc(e.texts(), func(p part) bool {
