@@ -137,7 +137,7 @@ func TestRefusedSecrets(t *testing.T) {
 			"its secret a has a line break in it, with which it can't be sent; type: mcp-bridge secret set a"},
 		{"a NUL", `{"command": "x", "args": ["${secret:a}"]}`, "hunter2\x00",
 			"its secret a has a NUL character in it"},
-		{"one that can't be read", `{"command": "x", "args": ["${secret:a}"]}`, "", "its secret a: locked; type: "},
+		{"one that can't be read", `{"command": "x", "args": ["${secret:a}"]}`, "", "its secret a: locked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fsys, env := secretive(tree{ownFile: `{"mcpServers": {"s": ` + tt.entry + `}}`}, nil, "a")
@@ -147,7 +147,8 @@ func TestRefusedSecrets(t *testing.T) {
 				}
 				return tt.value, nil
 			})
-			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") ||
+				tt.value == "" && err.Error() != tt.want { // setting it again would not help
 				t.Errorf("got %v", err)
 			}
 		})

@@ -74,12 +74,12 @@ func TestSecretsAreNotTold(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p = open(t, func(c *Config) {
-		c.Secret = func(string) (string, error) { return "", errors.New("the keyring is locked") }
+		c.Secret = func(string) (string, error) { return "", errors.New("the keyring is locked; unlock it") }
 	}, given("normal"))
 	_, err = p.Tools(t.Context(), "fake")
 	var failed *ServerError
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(),
-		"its secret s: the keyring is locked; type: mcp-bridge secret set s") {
+	if !errors.As(err, &failed) || !strings.HasSuffix(err.Error(),
+		"its secret s: the keyring is locked; unlock it") {
 		t.Errorf("got %v", err)
 	}
 	p = open(t, nil, given("normal"))

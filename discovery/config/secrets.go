@@ -120,8 +120,8 @@ func (s Server) Given() (names []string) {
 }
 
 // Reveal returns the server with its secrets, as it is started or connected to, and their values,
-// which must be hidden in whatever is shown or kept. read returns the value of one. No error has a
-// value in it.
+// which must be hidden in whatever is shown or kept. read returns the value of one, or an error that
+// says what to do next. No error has a value in it.
 func (s Server) Reveal(read func(name string) (string, error)) (Server, []string, error) {
 	if len(s.Secrets) == 0 {
 		return s, nil, nil
@@ -132,7 +132,7 @@ func (s Server) Reveal(read func(name string) (string, error)) (Server, []string
 	for _, secret := range slices.Backward(s.Secrets) { // the last first, so that offsets stay right
 		value, err := read(secret.Name)
 		if err != nil {
-			return s, nil, fmt.Errorf("its secret %s: %w; %s", secret.Name, err, SetSecret(secret.Name))
+			return s, nil, fmt.Errorf("its secret %s: %w", secret.Name, err)
 		}
 		if why := e.put(secret, value); why != "" {
 			return s, nil, fmt.Errorf("its secret %s %s; %s", secret.Name, why, SetSecret(secret.Name))
