@@ -234,6 +234,7 @@ def shut(t: Test, how: str, next_step: str) -> None:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # and what was started with it
     home = pathlib.Path(tempfile.mkdtemp(prefix="keyring-"))
     keyring = Keyring(home)
     t = Test(sys.argv[1], keyring)
