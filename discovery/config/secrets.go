@@ -120,8 +120,8 @@ func (s Server) Given() (names []string) {
 }
 
 // Reveal returns the server with its secrets, as it is started or connected to, and their values,
-// which must be hidden in whatever is shown or kept. read returns the value of one, or an error that
-// says what to do next. No error has a value in it.
+// which must be hidden in whatever is shown or kept. read returns the value of one, or an error
+// that says what to do next. No error has a value in it.
 func (s Server) Reveal(read func(name string) (string, error)) (Server, []string, error) {
 	if len(s.Secrets) == 0 {
 		return s, nil, nil
