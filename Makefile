@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms soak conformance clients load systemd browser hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms soak conformance clients load systemd browser keyring hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -165,6 +165,9 @@ systemd: build ## a manager of systemd runs the units of packaging/systemd, and 
 
 browser: build ## pages in a headless Chromium try to call the bridge over HTTP; needs setup browser
 	@test/browser/run
+
+keyring: build ## secrets in a gnome-keyring that is open, locked, hung or gone, also of servers that adopt moves; needs setup keyring
+	@test/keyring/run
 
 hosts: build ## Claude Code, Codex, Gemini CLI, OpenCode and Inspector, with imitations of their models; needs image and npm
 	@test/hosts/run

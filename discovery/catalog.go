@@ -83,14 +83,15 @@ func (s *scan) twin(srv Server, identity string) (int, bool) {
 }
 
 // usedElsewhere reports whether an entry that its own file or host keeps back is used all the same,
-// under its name, since another file has it too. Then nothing is said of it.
+// under its name, since another file has it too, perhaps with secrets in the place of some texts.
+// Then nothing is said of it.
 func (s *scan) usedElsewhere(problem int) bool {
 	refused, ok := s.refused[problem]
 	if !ok || !slices.Contains([]State{Disabled, Denied, Unapproved}, s.Problems[problem].State) {
 		return false
 	}
 	i, ok := s.byName[refused.Name]
-	return ok && s.servers[i].Same(refused)
+	return ok && (s.servers[i].Same(refused) || s.servers[i].SameButSecrets(refused))
 }
 
 func (s *scan) finish() Catalog {

@@ -66,6 +66,9 @@ const Listed = config.Listed
 // IsSecretName reports whether a secret may have this name.
 func IsSecretName(name string) bool { return config.IsSecretName(name) }
 
+// SetSecret is what to type for a secret that isn't set.
+func SetSecret(name string) string { return config.SetSecret(name) }
+
 // Hosts returns how many programs there are whose files are looked at, the bridge not counted.
 func Hosts() int { return len(hosts.All) - 1 }
 

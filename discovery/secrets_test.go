@@ -137,7 +137,7 @@ func TestRefusedSecrets(t *testing.T) {
 			"its secret a has a line break in it, with which it can't be sent; type: mcp-bridge secret set a"},
 		{"a NUL", `{"command": "x", "args": ["${secret:a}"]}`, "hunter2\x00",
 			"its secret a has a NUL character in it"},
-		{"one that can't be read", `{"command": "x", "args": ["${secret:a}"]}`, "", "its secret a: locked; type: "},
+		{"one that can't be read", `{"command": "x", "args": ["${secret:a}"]}`, "", "its secret a: locked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fsys, env := secretive(tree{ownFile: `{"mcpServers": {"s": ` + tt.entry + `}}`}, nil, "a")
@@ -147,8 +147,41 @@ func TestRefusedSecrets(t *testing.T) {
 				}
 				return tt.value, nil
 			})
-			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") ||
+				tt.value == "" && err.Error() != tt.want { // setting it again would not help
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestMovedSecret: a server that is used from the bridge's own file isn't told as disabled because
+// its host, where adopt has switched it off, still has a secret of it in plain text.
+func TestMovedSecret(t *testing.T) {
+	const disabled = "s: it is disabled there"
+	for _, tt := range []struct {
+		name, own, host string
+		problems        []string
+	}{
+		{"a variable", `"command": "x", "env": {"A": "${secret:a}", "B": "b"}`,
+			`"command": "x", "env": {"A": "hunter2", "B": "b"}`, nil},
+		{"beside other text", `"url": "https://h/?k=${secret:a}&l=${secret:b}",
+			"headers": {"Authorization": "Bearer ${secret:a}"}`,
+			`"url": "https://h/?k=1&l=2", "headers": {"Authorization": "Bearer 1"}`, nil},
+		{"another server", `"command": "x", "env": {"A": "${secret:a}"}`, `"command": "y", "env": {"A": "hunter2"}`,
+			[]string{disabled}},
+		{"another host", `"url": "https://h/?k=${secret:a}"`, `"url": "https://i/?k=hunter2"`, []string{disabled}},
+		{"nothing there", `"command": "x", "env": {"A": "${secret:a}"}`, `"command": "x"`, []string{disabled}},
+		{"another text there", `"command": "x", "args": ["--key=${secret:a}"]`,
+			`"command": "x", "args": ["--file=1"]`, []string{disabled}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fsys, env := secretive(tree{ownFile: `{"mcpServers": {"s": {` + tt.own + `}}}`,
+				"/home/u/.config/zed/settings.json": `{"context_servers": {"s": {"enabled": false, ` + tt.host + `}}}`},
+				nil, "a", "b")
+			c := Scan(fsys, env)
+			if _, problems := brief(c); len(c.Servers) != 1 || !slices.Equal(problems, tt.problems) {
+				t.Errorf("servers %v, problems %q, want %q", c.Servers, problems, tt.problems)
 			}
 		})
 	}

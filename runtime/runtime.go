@@ -58,9 +58,9 @@ type Driver interface {
 	// write one. Where ref is a name and no id, the loaded image has that name.
 	SaveImage(ctx context.Context, ref string, w io.Writer) error
 
-	// Orphans are the containers, running or not, whose labels, or where an engine has lost those,
-	// whose names tell of an owner that is dead, on this machine and boot as seen by owner. A container of a living owner is never one, nor one whose owner can't be
-	// told.
+	// Orphans are the containers, running or not, whose owner is dead, on this machine and boot as
+	// seen by owner. Labels tell the owner, or the name where an engine has lost those. A container of
+	// a living owner is never one, nor one whose owner can't be told.
 	Orphans(ctx context.Context, owner Owner) ([]Orphan, error)
 
 	// Remove ends and removes containers by id, of those that Orphans named. One that is gone already

@@ -76,7 +76,7 @@ func bounded(f func() error) error {
 			return ErrNone
 		}
 		if err != nil {
-			return fmt.Errorf("the keyring: %w", err)
+			return fmt.Errorf("the keyring: %w; see that it runs and is unlocked, and try again", err)
 		}
 		return nil
 	case <-time.After(keyringWait):

@@ -44,7 +44,8 @@ type Keyring interface {
 // ErrNone says that no such secret is kept.
 var ErrNone = errors.New("no such secret is kept")
 
-var errNoKeyring = errors.New("it is in the keyring, which can't be reached from here")
+var errNoKeyring = errors.New("it is in the keyring, and no bus of D-Bus is found to reach that; " +
+	"set DBUS_SESSION_BUS_ADDRESS to the bus of your desktop session, and try again")
 
 // Where a secret is kept.
 const (
@@ -150,7 +151,7 @@ func (s *Store) drop(account string, r record) error {
 		return nil
 	}
 	if err := s.Keyring.Delete(account); known && err != nil && !errors.Is(err, ErrNone) {
-		return fmt.Errorf("taking it out of the keyring: %w; unlock it, and try again", err)
+		return fmt.Errorf("taking it out of the keyring: %w", err)
 	}
 	return nil
 }

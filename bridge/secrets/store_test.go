@@ -191,6 +191,24 @@ func TestNoBusNoKeyring(t *testing.T) {
 	}
 }
 
+// TestKeyringErrors: what the operating system's keyring says is followed by what to do.
+func TestKeyringErrors(t *testing.T) {
+	keyring.MockInitWithError(errors.New("failed to unlock"))
+	defer keyring.MockInit()
+	if _, err := (system{}).Get("a"); err == nil ||
+		err.Error() != "the keyring: failed to unlock; see that it runs and is unlocked, and try again" {
+		t.Errorf("got %v", err)
+	}
+	s := &Store{Dir: t.TempDir(), Keyring: &keys{all: map[string]string{}}}
+	if _, err := s.Put("a", "a", "x"); err != nil {
+		t.Fatal(err)
+	}
+	s.Keyring = nil
+	if _, _, err := s.Get("a"); err == nil || !strings.Contains(err.Error(), "set DBUS_SESSION_BUS_ADDRESS") {
+		t.Errorf("without a bus: %v", err)
+	}
+}
+
 // TestSystemKeyring: over the library's stand-in for the operating system's.
 func TestSystemKeyring(t *testing.T) {
 	keyring.MockInit()

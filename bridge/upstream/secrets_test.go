@@ -74,13 +74,29 @@ func TestSecretsAreNotTold(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p = open(t, func(c *Config) {
-		c.Secret = func(string) (string, error) { return "", errors.New("the keyring is locked") }
+		c.Secret = func(string) (string, error) { return "", errors.New("the keyring is locked; unlock it") }
 	}, given("normal"))
 	_, err = p.Tools(t.Context(), "fake")
 	var failed *ServerError
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(),
-		"its secret s: the keyring is locked; type: mcp-bridge secret set s") {
+	if !errors.As(err, &failed) || !strings.HasSuffix(err.Error(),
+		"its secret s: the keyring is locked; unlock it") {
 		t.Errorf("got %v", err)
+	}
+	locked := true
+	p = open(t, func(c *Config) {
+		c.Secret = func(string) (string, error) {
+			if locked {
+				return "", errors.New("the keyring is locked")
+			}
+			return "hunter2", nil
+		}
+	}, given("normal"))
+	if _, err = p.Tools(t.Context(), "fake"); err == nil {
+		t.Error("it was started without its secret")
+	}
+	locked = false
+	if _, err = p.Tools(t.Context(), "fake"); err != nil {
+		t.Errorf("once the keyring is unlocked: %v", err)
 	}
 	p = open(t, nil, given("normal"))
 	if _, err = p.Tools(t.Context(), "fake"); err == nil || !strings.Contains(err.Error(),

@@ -55,6 +55,9 @@ func secretValue(name string) (string, error) {
 		return "", errNoSecrets
 	}
 	value, _, err := store.Get(secrets.Account(name))
+	if errors.Is(err, secrets.ErrNone) {
+		err = fmt.Errorf("%w; %s", err, discovery.SetSecret(name))
+	}
 	return value, err
 }
 
@@ -219,16 +222,19 @@ func (c secretCommands) keep(ctx context.Context, name, value string) error {
 	account := secrets.Account(name)
 	unlock, err := c.store.Lock(ctx, account)
 	if err != nil {
-		return fmt.Errorf("keeping the secret: %w", err)
+		return fmt.Errorf("keeping the secret %s: %w", name, err)
 	}
 	defer unlock()
 	in, err := c.store.Put(account, name, value)
 	if err != nil {
-		return fmt.Errorf("keeping the secret: %w", err)
+		return fmt.Errorf("keeping the secret %s: %w", name, err)
 	}
 	where := "kept in the keyring"
 	if in == secrets.InFile {
 		where = "kept in a file that only you can read, since no keyring takes it: " + c.store.File(account)
+		if c.store.Keyring != nil {
+			where += "; if the keyring is locked, unlock it, and set the secret again"
+		}
 	}
 	fmt.Fprintf(c.io.Out, "set %s (%s)\n", name, where)
 	if utf8.RuneCountInString(value) < leastShown {
@@ -283,14 +289,14 @@ func (c secretCommands) remove(ctx context.Context, name string) error {
 	account := secrets.Account(name)
 	unlock, err := c.store.Lock(ctx, account)
 	if err != nil {
-		return fmt.Errorf("removing the secret: %w", err)
+		return fmt.Errorf("removing the secret %s: %w", name, err)
 	}
 	defer unlock()
 	switch err := c.store.Delete(account); {
 	case errors.Is(err, secrets.ErrNone):
 		return exit.Usage(fmt.Errorf("there is no secret %q; mcp-bridge secret list shows them", name))
 	case err != nil:
-		return fmt.Errorf("removing the secret: %w", err)
+		return fmt.Errorf("removing the secret %s: %w", name, err)
 	}
 	fmt.Fprintf(c.io.Out, "removed %s\n", name)
 	return nil

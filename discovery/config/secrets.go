@@ -120,8 +120,8 @@ func (s Server) Given() (names []string) {
 }
 
 // Reveal returns the server with its secrets, as it is started or connected to, and their values,
-// which must be hidden in whatever is shown or kept. read returns the value of one. No error has a
-// value in it.
+// which must be hidden in whatever is shown or kept. read returns the value of one, or an error
+// that says what to do next. No error has a value in it.
 func (s Server) Reveal(read func(name string) (string, error)) (Server, []string, error) {
 	if len(s.Secrets) == 0 {
 		return s, nil, nil
@@ -132,7 +132,7 @@ func (s Server) Reveal(read func(name string) (string, error)) (Server, []string
 	for _, secret := range slices.Backward(s.Secrets) { // the last first, so that offsets stay right
 		value, err := read(secret.Name)
 		if err != nil {
-			return s, nil, fmt.Errorf("its secret %s: %w; %s", secret.Name, err, SetSecret(secret.Name))
+			return s, nil, fmt.Errorf("its secret %s: %w", secret.Name, err)
 		}
 		if why := e.put(secret, value); why != "" {
 			return s, nil, fmt.Errorf("its secret %s %s; %s", secret.Name, why, SetSecret(secret.Name))
@@ -144,6 +144,37 @@ func (s Server) Reveal(read func(name string) (string, error)) (Server, []string
 	}
 	e.Secrets = nil
 	return e.Server, values, nil
+}
+
+// SameButSecrets reports whether t is the same server with other texts in the places of the secrets
+// of s: a host's entry still has them after adopt has switched it off there.
+func (s Server) SameButSecrets(t Server) bool {
+	was := Entry{Server: s}
+	e, theirs := was.Clone(), (&Entry{Server: t}).texts()
+	for _, p := range e.texts() {
+		var in []Secret // in their order
+		for _, secret := range s.Secrets {
+			if secret.In == p.name {
+				in = append(in, secret)
+			}
+		}
+		if in == nil {
+			continue
+		}
+		last := in[len(in)-1]
+		before, behind := p.text[:in[0].At], p.text[last.At+len(last.reference()):]
+		i := slices.IndexFunc(theirs, func(o part) bool { return o.name == p.name })
+		if i < 0 || len(theirs[i].text) <= len(before)+len(behind) ||
+			!strings.HasPrefix(theirs[i].text, before) || !strings.HasSuffix(theirs[i].text, behind) {
+			return false
+		}
+		p.set(theirs[i].text)
+		if p.name == "url" {
+			e.OAuth = t.OAuth // with a secret there it is off
+		}
+	}
+	e.Secrets = nil
+	return e.Same(t)
 }
 
 // put puts a secret in its place, or says why it can't stand there.

@@ -210,9 +210,9 @@ func TestReapForgotten(t *testing.T) {
 	}
 }
 
-// TestReapExternal: a container that is in podman's storage and not in its database, as a service leaves that is
-// killed in between, is found by its name and removed, so that no image is held by it. A living owner's stays.
-// A second podman makes it, with a database of its own over the same storage.
+// TestReapExternal: a container that is in podman's storage and not in its database, as a service
+// leaves that is killed in between, is found by its name and removed, so that no image is held by it.
+// A living owner's stays. A second podman makes it, with a database of its own over the same storage.
 func TestReapExternal(t *testing.T) {
 	d := newDriver(t)
 	if f, err := d.Facts(t.Context()); err != nil || f.Remote {
@@ -244,7 +244,8 @@ func TestReapExternal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(found, func(o runtime.Orphan) bool { return o.Name == forgotten && o.Owner.PID == gone.PID }) {
+	if !slices.ContainsFunc(found,
+		func(o runtime.Orphan) bool { return o.Name == forgotten && o.Owner.PID == gone.PID }) {
 		t.Errorf("%s is not among %v", forgotten, found)
 	}
 	out, err := exec.Command("podman", "ps", "-a", "--external", "--format", "{{.Names}}").Output()

@@ -130,9 +130,9 @@ func (c *connection) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// List implements engine.Client. It asks for names, since an external container has no labels: one that is in
-// podman's storage and not in its database, as a service leaves that is killed while it makes or removes a container.
-// Podman 4 lists external containers whatever the filter.
+// List implements engine.Client. It asks for names, since an external container has no labels: one
+// that is in podman's storage and not in its database, as a service leaves that is killed while it
+// makes or removes a container. Podman 4 lists external containers whatever the filter.
 func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
 	named := map[string][]string{"name": {"^" + runtime.NamePrefix}}
 	list, err := containers.List(c.with(ctx),

@@ -120,7 +120,7 @@ var behaviours = []behaviour{
 			out.String() != strings.Repeat("x", 100_000) {
 			t.Errorf("got %v, and %d bytes of its output", err, len(out.String()))
 		}
-		// One that has closed its streams and runs on is removed as it is, at the latest when it is too old.
+		// One that has closed its streams and runs on is removed as it is, or when it is too old.
 		s := g.Spec("import os, time\nos.close(1)\nos.close(2)\ntime.sleep(300)")
 		s.MaxAge = 10 * time.Second
 		began := time.Now()

@@ -85,7 +85,7 @@ func TestLogoutWithALockedKeyring(t *testing.T) {
 				login()
 			}
 			if err := s.Logout(t.Context(), srv); err == nil ||
-				!strings.Contains(err.Error(), "locked; unlock it, and try again") {
+				!strings.Contains(err.Error(), "out of the keyring: locked") {
 				t.Errorf("from a locked keyring: %v", err)
 			}
 			ring.err = nil
