@@ -211,8 +211,8 @@ func TestReapForgotten(t *testing.T) {
 }
 
 // TestReapExternal: a container that is in podman's storage and not in its database, as a service
-// leaves that is killed in between, is found by its name and removed, so that no image is held by it.
-// A living owner's stays. A second podman makes it, with a database of its own over the same storage.
+// leaves that is killed in between, is found by its name and removed, so that it holds no image. A
+// living owner's stays. A second podman makes it, with a database of its own over the same storage.
 func TestReapExternal(t *testing.T) {
 	d := newDriver(t)
 	if f, err := d.Facts(t.Context()); err != nil || f.Remote {
