@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
 // wheelhouse is an index with one wheel, an environment of it, and a cache.
@@ -46,6 +48,10 @@ type member struct {
 func newWheelhouse(t *testing.T, files map[string]string, more ...member) *wheelhouse {
 	t.Helper()
 	const file = "big-1.0-py3-none-any.whl"
+	lock := filepath.Join(cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()), "test-wheelhouse.lock")
+	free, err := filelock.Acquire(t.Context(), lock) // code that asks for big has any test's environment
+	must(t, err)
+	t.Cleanup(free)
 	content := wheelOf(t, files, more...)
 	s := &wheelhouse{t: t, name: "t" + strings.ToLower(rand.Text()[:12]), cache: t.TempDir()}
 	s.index = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -115,7 +115,7 @@ func deadOwner(t *testing.T) runtime.Owner {
 // container makes one by hand, as the owner's.
 func container(t *testing.T, o runtime.Owner) (id string) {
 	t.Helper()
-	args := []string{"create", "--network", "none"}
+	args := []string{"create", "--network", "none", "--name", o.NewName()}
 	for k, v := range o.Labels() {
 		args = append(args, "--label", k+"="+v)
 	}

@@ -17,10 +17,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 
 PATIENCE = 60.0  # seconds for one command, on a slow machine
 SERVER = pathlib.Path(__file__).with_name("server.py")
 COLLECTION = "/org/freedesktop/secrets/collection/login"
+
+
+def until(what: str, holds: Callable[[], bool]) -> None:
+    """until waits for what to hold."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, f"after {PATIENCE} s it is still not so that {what}"
+        time.sleep(0.05)
 
 
 class Keyring:
@@ -61,7 +70,7 @@ class Keyring:
         self.daemon.stdin.write(b"a password")
         self.daemon.stdin.close()
         self.wait_for_owner(True)
-        assert "false" in self.property(COLLECTION, "Collection", "Locked"), "it is locked"
+        until("it is unlocked", lambda: "false" in self.property(COLLECTION, "Collection", "Locked"))
 
     def stop(self) -> None:
         self.daemon.kill()
@@ -70,20 +79,15 @@ class Keyring:
 
     def wait_for_owner(self, there: bool) -> None:
         """wait_for_owner waits until a keyring is on the bus, or none is. It has the bus start none."""
-        end = time.monotonic() + PATIENCE
-        while (
-            f"boolean {there}".lower()
-            not in subprocess.run(
-                ["dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.DBus", "/"]
-                + ["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"],
-                env=self.env,
-                capture_output=True,
-                text=True,
-                timeout=PATIENCE,
+        ask = ["dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.DBus", "/"]
+        ask += ["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"]
+
+        def said() -> str:
+            return subprocess.run(
+                ask, env=self.env, capture_output=True, text=True, timeout=PATIENCE
             ).stdout
-        ):
-            assert time.monotonic() < end, f"after {PATIENCE} s a keyring on the bus is not {there}"
-            time.sleep(0.05)
+
+        until(f"a keyring on the bus is {there}", lambda: f"boolean {there}".lower() in said())
 
     def property(self, path: str, interface: str, name: str) -> str:
         """property returns what the keyring says of an object, as dbus-send prints it."""
