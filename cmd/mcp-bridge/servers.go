@@ -333,6 +333,10 @@ func printCheck(out *terminal.Output, c discovery.Catalog, health map[string]ups
 			s.Lines(0, 2, fmt.Sprintf("\nserver %q logged:\n%s", srv.Name, h.Logged))
 		}
 	}
+	if fails > 0 {
+		s.Lines(0, 0, "\nwhere that doesn't say why: run the server's command in a terminal; "+
+			"mcp-bridge servers SERVER shows it")
+	}
 }
 
 func healthJSON(h upstream.Health) *checkJSON {
