@@ -105,7 +105,7 @@ unit: units ## Go tests that need no container, with the race detector; make pyt
 
 # The program's own tests run over podman too, except for those that read the modules' source.
 units: # unit without what the targets engine and storms run again
-	go test -race -skip '^TestPython$$' -tags "$(TAGS)" $$(go list -tags "$(TAGS)" ./... | grep -v '/cmd/mcp-bridge$$')
+	go test -race -timeout 30m -skip '^TestPython$$' -tags "$(TAGS)" $$(go list -tags "$(TAGS)" ./... | grep -v '/cmd/mcp-bridge$$')
 	go test -race -tags "$(TAGS)" -run '^Test(Imports|SoleImporters|Dependencies|NamedFiles|Size|ThirdParty)$$' ./cmd/mcp-bridge
 	cd bench && go test -race ./...
 

@@ -172,6 +172,8 @@ func TestMovedSecret(t *testing.T) {
 			[]string{disabled}},
 		{"another host", `"url": "https://h/?k=${secret:a}"`, `"url": "https://i/?k=hunter2"`, []string{disabled}},
 		{"nothing there", `"command": "x", "env": {"A": "${secret:a}"}`, `"command": "x"`, []string{disabled}},
+		{"another text between two", `"url": "https://h/${secret:a}/x/${secret:b}"`, `"url": "https://h/1/y/2"`,
+			[]string{disabled}},
 		{"another text there", `"command": "x", "args": ["--key=${secret:a}"]`,
 			`"command": "x", "args": ["--file=1"]`, []string{disabled}},
 	} {

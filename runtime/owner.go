@@ -69,8 +69,8 @@ func (o Owner) Orphaned(by Owner) bool {
 	return o.Started != "" && now != "" && now != o.Started
 }
 
-// NamePrefix is what all names of NewName begin with.
-const NamePrefix = "mcp-bridge-"
+// namePrefix is what all names of NewName begin with.
+const namePrefix = "mcp-bridge-"
 
 // NewName returns a new name for something of o's that may be found where there are no labels: a
 // directory, or a container in the arguments of the processes beside it. OwnerNamed reads it. It is
@@ -80,7 +80,7 @@ func (o Owner) NewName() string {
 	if started == "" {
 		started = "0"
 	}
-	return NamePrefix + strings.Join([]string{strconv.Itoa(o.PID), started, place(o.BootID), rand.Text()[:16]},
+	return namePrefix + strings.Join([]string{strconv.Itoa(o.PID), started, place(o.BootID), rand.Text()[:16]},
 		"-")
 }
 
@@ -88,7 +88,7 @@ func (o Owner) NewName() string {
 // is such a name. Where the owner is is known only if it is the same place as by's: any other owner
 // is, to Orphaned, one that can't be told.
 func OwnerNamed(name string, by Owner) (o Owner, ok bool) {
-	rest, ok := strings.CutPrefix(name, NamePrefix)
+	rest, ok := strings.CutPrefix(name, namePrefix)
 	parts := strings.Split(rest, "-")
 	if !ok || len(parts) != 4 {
 		return Owner{}, false

@@ -44,8 +44,8 @@ type Keyring interface {
 // ErrNone says that no such secret is kept.
 var ErrNone = errors.New("no such secret is kept")
 
-var errNoKeyring = errors.New("it is in the keyring, and no bus of D-Bus is found to reach that; " +
-	"set DBUS_SESSION_BUS_ADDRESS to the bus of your desktop session, and try again")
+var errNoKeyring = errors.New("it is in the keyring, and no D-Bus session bus was found; " +
+	"set DBUS_SESSION_BUS_ADDRESS to your desktop session's, and try again")
 
 // Where a secret is kept.
 const (

@@ -303,12 +303,13 @@ func checkAll(ctx context.Context, pool *upstream.Pool,
 // printCheck shows one table of all servers, those that fail first, and then why they do.
 func printCheck(out *terminal.Output, c discovery.Catalog, health map[string]upstream.Health, verbose bool) {
 	s := out.Screen()
-	fails := 0
+	fails, byHand := 0, false
 	var broken, works [][]string
 	for _, srv := range c.Servers {
 		h := health[srv.Name]
 		if h.Err != nil {
 			fails++
+			byHand = byHand || srv.Transport == discovery.Stdio && len(srv.Secrets) == 0
 			broken = append(broken, []string{"fails", srv.Name, "", "", "", srv.Source.Host, srv.Source.Path})
 			continue
 		}
@@ -333,7 +334,7 @@ func printCheck(out *terminal.Output, c discovery.Catalog, health map[string]ups
 			s.Lines(0, 2, fmt.Sprintf("\nserver %q logged:\n%s", srv.Name, h.Logged))
 		}
 	}
-	if fails > 0 {
+	if byHand {
 		s.Lines(0, 0, "\nwhere that doesn't say why: run the server's command in a terminal; "+
 			"mcp-bridge servers SERVER shows it")
 	}

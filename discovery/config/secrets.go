@@ -147,25 +147,16 @@ func (s Server) Reveal(read func(name string) (string, error)) (Server, []string
 }
 
 // SameButSecrets reports whether t is the same server with other texts in the places of the secrets
-// of s: a host's entry still has them after adopt has switched it off there.
+// of s: a host's entry still has their values after adopt has switched it off there.
 func (s Server) SameButSecrets(t Server) bool {
 	was := Entry{Server: s}
 	e, theirs := was.Clone(), (&Entry{Server: t}).texts()
 	for _, p := range e.texts() {
-		var in []Secret // in their order
-		for _, secret := range s.Secrets {
-			if secret.In == p.name {
-				in = append(in, secret)
-			}
-		}
-		if in == nil {
-			continue
-		}
-		last := in[len(in)-1]
-		before, behind := p.text[:in[0].At], p.text[last.At+len(last.reference()):]
 		i := slices.IndexFunc(theirs, func(o part) bool { return o.name == p.name })
-		if i < 0 || len(theirs[i].text) <= len(before)+len(behind) ||
-			!strings.HasPrefix(theirs[i].text, before) || !strings.HasSuffix(theirs[i].text, behind) {
+		switch like := s.pattern(p); {
+		case like == nil:
+			continue
+		case i < 0 || !like.MatchString(theirs[i].text):
 			return false
 		}
 		p.set(theirs[i].text)
@@ -175,6 +166,22 @@ func (s Server) SameButSecrets(t Server) bool {
 	}
 	e.Secrets = nil
 	return e.Same(t)
+}
+
+// pattern returns an expression for a text of s with other values of its secrets, or nil for one
+// without secrets.
+func (s Server) pattern(p part) *regexp.Regexp {
+	like, from := `(?s)^`, 0
+	for _, secret := range s.Secrets { // in their order
+		if secret.In == p.name {
+			like += regexp.QuoteMeta(p.text[from:secret.At]) + ".+"
+			from = secret.At + len(secret.reference())
+		}
+	}
+	if from == 0 {
+		return nil
+	}
+	return regexp.MustCompile(like + regexp.QuoteMeta(p.text[from:]) + `$`)
 }
 
 // put puts a secret in its place, or says why it can't stand there.

@@ -54,7 +54,8 @@ type Client interface {
 	// Where nothing listens any more, the error is ErrUnreachable, or that of dialling.
 	Remove(ctx context.Context, id string) error
 
-	// List returns all containers that have an owner's label, running or not.
+	// List returns all containers that have an owner's label, running or not, and perhaps others whose
+	// labels the engine has lost.
 	List(ctx context.Context) ([]Container, error)
 
 	// Images returns the engine's images. It asks the engine nothing.
@@ -99,6 +100,8 @@ type Container struct {
 	Running bool
 	// the engine knows that its owner is dead, where that can't be told from the labels
 	Forsaken bool
+	// the engine has lost its labels, so that only its name tells the owner
+	Unlabelled bool
 }
 
 // State is what an inspection found.

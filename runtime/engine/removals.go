@@ -127,7 +127,7 @@ func (e *Engine[C]) Orphans(ctx context.Context, owner runtime.Owner) ([]runtime
 	var found []runtime.Orphan
 	for _, ctr := range list {
 		o, ok := runtime.OwnerOf(ctr.Labels)
-		if !ok && len(ctr.Labels) == 0 && len(ctr.Names) == 1 {
+		if ctr.Unlabelled && len(ctr.Names) == 1 {
 			o, ok = runtime.OwnerNamed(ctr.Names[0], owner)
 		}
 		if ok && (o.Orphaned(owner) || ctr.Forsaken && o.Instance != owner.Instance) {

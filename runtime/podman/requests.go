@@ -130,20 +130,29 @@ func (c *connection) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// List implements engine.Client. It asks for names, since an external container has no labels: one
-// that is in podman's storage and not in its database, as a service leaves that is killed while it
-// makes or removes a container. Podman 4 lists external containers whatever the filter.
+// List implements engine.Client. It also asks for external containers, which have no labels: those
+// in podman's storage and not in its database, as a service leaves that is killed while it makes or
+// removes one. Podman 5 filters them wrongly. It fails for all where one of another program is
+// damaged; then the labelled ones are returned.
 func (c *connection) List(ctx context.Context) ([]engine.Container, error) {
-	named := map[string][]string{"name": {"^" + runtime.NamePrefix}}
-	list, err := containers.List(c.with(ctx),
-		new(containers.ListOptions).WithAll(true).WithExternal(true).WithFilters(named))
+	labelled := map[string][]string{"label": {runtime.LabelInstance}}
+	list, err := containers.List(c.with(ctx), new(containers.ListOptions).WithAll(true).WithFilters(labelled))
+	if err != nil {
+		return nil, err
+	}
 	var all []engine.Container
 	for _, ctr := range list {
 		all = append(all, engine.Container{
 			ID: ctr.ID, Names: ctr.Names, Labels: ctr.Labels, Created: ctr.Created, Running: ctr.State == "running",
 		})
 	}
-	return all, err
+	list, _ = containers.List(c.with(ctx), new(containers.ListOptions).WithAll(true).WithExternal(true))
+	for _, ctr := range list {
+		if ctr.State == "storage" {
+			all = append(all, engine.Container{ID: ctr.ID, Names: ctr.Names, Created: ctr.Created, Unlabelled: true})
+		}
+	}
+	return all, nil
 }
 
 // status returns the HTTP status of an error of the bindings; 0 for another.

@@ -132,7 +132,7 @@ func TestRequests(t *testing.T) {
 	if _, err := d.Orphans(t.Context(), runtime.Self()); err != nil {
 		t.Fatal(err)
 	}
-	expect("what dead bridges have left", "GET containers")
+	expect("what dead bridges have left", "GET containers", "GET containers") // labelled, and external
 	if _, has, err := d.FindImage(t.Context(), "docker.io/library/python:3.12-slim"); err != nil || !has {
 		t.Fatal(has, err)
 	}

@@ -37,13 +37,18 @@ class Keyring:
 
     def __init__(self, home: pathlib.Path) -> None:
         self.home = home
-        (home / "run").mkdir(mode=0o700)
+        self.daemon: subprocess.Popen[bytes] | None = None
+        self.bus: subprocess.Popen[str] | None = None
         self.env = {
             "HOME": str(home),
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
             "XDG_RUNTIME_DIR": str(home / "run"),
         }
+
+    def open(self) -> None:
+        """open starts the bus and the keyring."""
+        (self.home / "run").mkdir(mode=0o700)
         self.bus = subprocess.Popen(
             ["dbus-daemon", "--session", "--nofork", "--print-address=1"],
             env=self.env,
@@ -78,7 +83,7 @@ class Keyring:
         self.wait_for_owner(False)
 
     def wait_for_owner(self, there: bool) -> None:
-        """wait_for_owner waits until a keyring is on the bus, or none is. It has the bus start none."""
+        """wait_for_owner waits until a keyring is on the bus, or none is. It starts none."""
         ask = ["dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.DBus", "/"]
         ask += ["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"]
 
@@ -128,8 +133,9 @@ class Keyring:
 
     def close(self) -> None:
         for process in (self.daemon, self.bus):
-            process.kill()
-            process.wait()
+            if process:
+                process.kill()
+                process.wait()
 
 
 class Test:
@@ -139,7 +145,7 @@ class Test:
         self.program, self.keyring, self.wrong = program, keyring, 0
 
     def run(self, *args: str, says: str, code: int = 0, given: str = "", unsaid: str = "\0") -> str:
-        """run has the program end with a code, and say something, between any spaces, and not another thing."""
+        """run checks the exit code, and that the output contains says, and not unsaid."""
         begun = time.monotonic()
         try:
             done = subprocess.run(
@@ -243,6 +249,7 @@ def main() -> None:
     keyring = Keyring(home)
     t = Test(sys.argv[1], keyring)
     try:
+        keyring.open()
         opened(t)
         keyring.lock()
         shut(t, "is locked", "see that it runs and is unlocked, and try again")
