@@ -41,7 +41,6 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 	if err := os.WriteFile(settings, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	before := runtimeDirs(t)
 	cmd := command(t, nil)
 	cmd.Env = append(cmd.Env, "MCP_BRIDGE_STANDBY=0", "CONTAINERS_CONF="+settings)
 	c = serve(t, cmd)
@@ -51,16 +50,11 @@ func forgetful(t *testing.T) (c *client, answer <-chan message, service int) {
 	if found := monitorsOf([]int{cmd.Process.Pid}); len(found) < 2 {
 		t.Fatalf("there is no more than %q, so that this test can't fail", found)
 	}
-	for _, d := range runtimeDirs(t) {
-		for _, pid := range processes(d + "/podman.sock") {
-			if !slices.Contains(before, d) {
-				service = pid
-			}
-		}
-	}
-	if service == 0 {
+	services := servicesOf(t, cmd.Process.Pid)
+	if len(services) == 0 {
 		t.Fatal("the bridge has no service of its own")
 	}
+	service = services[len(services)-1]
 	return c, answer, service
 }
 

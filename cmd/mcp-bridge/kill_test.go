@@ -213,18 +213,12 @@ func TestKilledContainer(t *testing.T) {
 // container is left, and the next call works with a new service.
 func TestServiceKilled(t *testing.T) {
 	needEngine(t)
-	before := runtimeDirs(t)
 	c := serve(t, command(t, nil))
 	_, answer := c.startLong()
 	killed := 0
-	for _, d := range runtimeDirs(t) {
-		if slices.Contains(before, d) {
-			continue
-		}
-		for _, pid := range processes(d + "/podman.sock") {
-			if err := sendSignal(pid, syscall.SIGKILL); err == nil {
-				killed++
-			}
+	for _, pid := range servicesOf(t, c.cmd.Process.Pid) {
+		if err := sendSignal(pid, syscall.SIGKILL); err == nil {
+			killed++
 		}
 	}
 	if killed == 0 {

@@ -156,6 +156,17 @@ func (s *scene) containers() []string {
 	return strings.Fields(string(out))
 }
 
+// servicesOf are the API services of one bridge, whose number is in the name of their directory.
+func servicesOf(t *testing.T, bridge int) (pids []int) {
+	t.Helper()
+	for _, d := range runtimeDirs(t) {
+		if strings.HasPrefix(filepath.Base(d), fmt.Sprintf("mcp-bridge-%d-", bridge)) {
+			pids = append(pids, processes(d+"/podman.sock")...)
+		}
+	}
+	return pids
+}
+
 func runtimeDirs(t *testing.T) []string {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "mcp-bridge-*"))
