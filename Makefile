@@ -51,7 +51,7 @@ release-check: ## make a release of this commit in a scratch directory, twice, a
 demo: ## from nothing to a run of real code over real servers
 	@scripts/demo
 
-test: ## the linters, the units, and the main job over real containers, servers and a client: some 25 minutes
+test: ## the linters, the units, and the main job over real containers, servers and a client: some 30 minutes
 	@test/run
 
 test-all: ## that, and the other engines, storms, conformance, clients, hosts and fuzz targets: an hour and a half
