@@ -28,12 +28,9 @@ class Copies:
         self._rest = FEW  # how many they are
         self._stopped = 0  # calls in a row that didn't end by themselves
 
-    def room(self) -> wire.Frame:
-        """Returns what an execute says of the copy at its end: the bytes that a process may have for one."""
+    def count(self) -> None:
+        """Counts a call among those that have no copy since an earlier one didn't get ready."""
         self._without = max(0, self._without - 1)
-        if self._without:
-            return {"room": 0}
-        return {"room": int(LARGE * self.limit)} if self.limit else {}
 
     def forget(self) -> None:
         """Forgets what was true of the process that had the variables until now."""

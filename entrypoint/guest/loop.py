@@ -97,8 +97,8 @@ class Loop:
         sandbox = self._run.sandbox
         if not sandbox or sandbox.lost or not self._link_open:
             return False
-        sandbox.tidy()
         self._run.again()
+        sandbox.rest()
         if self._output is not self._printed:
             self._left += sorted(self._output.open)
             for fd in self._left[:-MAX_LEFT]:
@@ -160,7 +160,9 @@ class Loop:
             sandbox.overdue(now)
             if self._run.running and not self._run.job:
                 sandbox.drop_older(now)
-            if self._run.order:
+            if sandbox.tidies and (sandbox.tidies <= now or self._run.order):
+                sandbox.tidy()
+            if self._run.order and not sandbox.copying:
                 self._begin(sandbox, self._run.order)
         # A process that ends between calls is replaced when there is another call.
         if self._run.status is not None and not self._run.done and (self._run.asked or not sandbox):
@@ -228,6 +230,7 @@ class Loop:
         link |= select.POLLOUT if self._run.to_child.size else 0
         sandbox = self._run.sandbox
         idle = sandbox and self._run.ready and (not self._run.running or self._run.done or self._run.job)
+        idle = idle and not (sandbox and sandbox.copying)
         if self._link_open and link and not idle:
             poller.register(self._run.to_child.fd, link)
         return poller
@@ -253,6 +256,8 @@ class Loop:
         sandbox = self._run.sandbox
         if sandbox and sandbox.until:
             times.append(sandbox.until)
+        if sandbox and sandbox.tidies:
+            times.append(sandbox.tidies)
         if not sandbox or self._run.running:
             times.append(now + 1.0)
         if self._output.rests_until > now:

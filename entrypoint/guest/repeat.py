@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from guest import errors, execute, spare, streams, watch, wire
+from guest import errors, execute, spare, streams, wire
 from guest.calls import report_unawaited
 from guest.displayhook import Display
 from guest.light_typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from guest.environment import Environment
 
 # The code may put something else in their place.
-_exit, _getpid, _setitimer = os._exit, os.getpid, signal.setitimer
+_exit, _setitimer = os._exit, signal.setitimer
 _sigwait, _sigpending = signal.sigwait, signal.sigpending
 # Without what makes an enum of each signal that was blocked, which takes a call 0.3 ms.
 _sigmask: Callable[..., set[int]] = getattr(
@@ -98,7 +98,7 @@ class Repeat:
         if not self._link.mine():
             self._leave(status)
         self._shut()
-        self._end(status, frame.get("room"))
+        self._end(status)
 
     def _run(self, frame: wire.Frame) -> int:
         try:
@@ -169,17 +169,13 @@ class Repeat:
         _each(getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None), streams.flush)
         _exit(status)
 
-    def _end(self, status: int, room: object) -> None:
-        """Ends a call: what is shown at the end, a copy unless it would be of no use, and the word."""
+    def _end(self, status: int) -> None:
+        """Ends a call: what is shown at the end, and the word."""
         report = [lambda: packages.report(self._link)] if (packages := self._packages) else []
         _each(report_unawaited, self._display.finish, streams.flush, *report, self._link.abandon)
-        unfit, made = spare.unfit(), {}
+        told = {"status": status, "unfit": spare.unfit(), "alone": self._link.alone()}
         try:
-            if not unfit and not (type(room) is int and watch.used_by(_getpid()) > room):
-                made = self._spares.make(self._key)
-            self._link.send({"type": "ended", "key": self._key, "status": status, "unfit": unfit, **made})
-        except spare.TookOver:
-            raise
+            self._link.send({"type": "ended", "key": self._key, **told})
         except BaseException:  # the code has closed the descriptor
             _exit(status)
 

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 PATIENCE = 10.0  # seconds that a process of the sandbox has to answer, if the call has as many
 READY = 5.0  # seconds that a copy has until it waits
 SOON = 0.001  # seconds between two looks whether processes have ended
+REST = 0.01  # seconds after done in which nothing is done that can wait, unless the host asks for something
 ENOUGH = 0.05  # seconds after which a call isn't held up by the end of a process that isn't needed
 
 # What the process of the variables has been asked for.
-_FIRST, _BEGUN, _ENDED, _AGAIN = "a copy before the first call", "code", "a copy", "a copy of a copy"
+_FIRST, _BEGUN, _AGAIN = "a copy before the first call", "code", "a copy of a copy"
+_ENDED, _BETWEEN = "a copy before the call is over", "a copy between two calls"
 
 
 class Sandbox:
@@ -40,6 +42,7 @@ class Sandbox:
         self.older = 0  # has those of before the last call, until the next one
         self._useless = 0  # had those of before that one
         self.until = 0.0  # the process has until then to answer, if it was asked for anything
+        self.tidies = 0.0  # when tidy is due, if it is
         self.sent: dict[str, tuple[int, ...]] = {}  # files that were handed over, as they were then
         self.lost = ""  # why there is no process any more
         self.gone = False  # the process with the variables ended while something else was done
@@ -49,6 +52,8 @@ class Sandbox:
         self._told: int | None = None  # what the process says that its status would be
         self._fresh = 0  # has the variables of after this call
         self._used = False  # there was code
+        self._one = False  # the last call has left no thread and no other process
+        self._later = False  # a copy is made once the host has been told how the call ended
         self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
         self._copies = Copies(run)
         self._note = ""
@@ -65,6 +70,7 @@ class Sandbox:
         """
         options = execute["options"]
         self._copies.limit = options.get("memoryLimitBytes") or 0
+        self._copies.count()
         self.running = self.running or options.get("running") is True
         if self._used and not self._there(requests):
             return f"the sandbox ended between calls: {self.lost}"
@@ -84,6 +90,7 @@ class Sandbox:
         except OSError:  # the loop closes the link then
             pass
         self.thaw()
+        self._one = False
         return ""
 
     def begin_job(self, order: wire.Frame, requests: Requests | None) -> str:
@@ -91,6 +98,7 @@ class Sandbox:
         if self._used and not self._there(requests):
             return f"the sandbox ended between calls: {self.lost}"
         if order["type"] == "exec":
+            self._one = False
             self.running = self.running or order["options"].get("running") is True
             self._before = self._earlier()
             for pid in self._before:
@@ -103,7 +111,11 @@ class Sandbox:
         return frozenset(self._others()) - {self._run.child}
 
     def thaw(self) -> None:
-        processes.signal_all(self._run.child, signal.SIGCONT)
+        """Has all processes go on. Where there is but one and its copies, those needn't be woken."""
+        if self._one:
+            processes.send(self._run.child, signal.SIGCONT)
+        else:
+            processes.signal_all(self._run.child, signal.SIGCONT)
 
     def freeze(self) -> None:
         """Stops all processes; of a sandbox whose processes run on, only the one with the variables."""
@@ -118,14 +130,24 @@ class Sandbox:
             processes.kill(self.older)
             self.older = 0
 
+    def rest(self) -> None:
+        """Puts off tidy: its milliseconds of processor would keep done from the host's client."""
+        self.tidies = time.monotonic() + REST
+
     def tidy(self) -> None:
-        """Ends the process that isn't needed, when the host has been told: its end takes a millisecond."""
+        """Ends the process that isn't needed, and has the one with the variables copy itself."""
+        self.tidies = 0.0
         processes.kill(self._useless)
         self._useless = 0
+        if self._later and self._run.status is None:
+            self._later = False
+            self._ask(_BETWEEN)
+            self._run.to_child.flush()
+            processes.send(self._run.child, signal.SIGCONT)
 
     def _execute(self) -> None:
         """Sends the code, with the key and whether the call can be taken back."""
-        more = wire.encode({"key": self._key, "back": self.spare > 0, **self._copies.room()})
+        more = wire.encode({"key": self._key, "back": self.spare > 0})
         self._run.to_child.push(self._line + b"," + more[1:])
         self._line = b""
         self._waits, self._made = False, None
@@ -134,8 +156,14 @@ class Sandbox:
     def _ask(self, what: str, **more: object) -> None:
         """Asks the process for a copy of itself."""
         self._waits, self._made = False, None
-        self._asked, self.until = what, time.monotonic() + PATIENCE
+        self._asked = what
+        self.until = time.monotonic() + (READY if what in (_ENDED, _BETWEEN) else PATIENCE)
         self._run.to_child.push(wire.encode({"type": "spare", "key": self._key, **more}))
+
+    @property
+    def copying(self) -> bool:
+        """Whether the process copies itself between two calls: what is to be done next waits for that."""
+        return self._asked == _BETWEEN and self._run.status is None
 
     def cancelled(self) -> bool:
         """Reports whether a cancel has come before the code began, so that nothing is to be killed."""
@@ -155,16 +183,40 @@ class Sandbox:
             self._waits = True
         elif kind == "begun":
             self.begun()
-        elif kind == "made" and self._asked in (_FIRST, _AGAIN) and self._made is None:
+        elif kind == "made" and self._asked not in ("", _BEGUN) and self._made is None:
             self._made = frame
-        elif kind == "ended" and self._run.running and self._made is None and self._asked in ("", _BEGUN):
-            status = frame.get("status")
-            if type(status) is not int or not 0 <= status <= 255:
-                return
-            self._told, self._made, self._asked = status, frame, _ENDED
-            self.until = time.monotonic() + READY
+        elif kind == "ended" and self._run.running and self._asked in ("", _BEGUN):
+            self._ended(frame)
         if self._made is not None and (self._waits or "pid" not in self._made):
             self._complete()
+
+    def _ended(self, frame: wire.Frame) -> None:
+        """Takes the word of the process that its call is over.
+
+        Where nothing else of the code can run while the process copies itself, the host is told
+        first: a copy takes milliseconds, and then nobody waits for it.
+        """
+        status = frame.get("status")
+        if type(status) is not int or not 0 <= status <= 255:
+            return
+        self._told = status
+        self._copies.unfit = [name for name in names(frame.get("unfit")) if name in wire.UNFIT]
+        alone = frame.get("alone") is True and not self.running
+        self._one = alone and self._others() == [self._run.child]
+        if why := self._copies.no_use:
+            self._copies.why = why
+        elif self._one:
+            self._later, self._copies.why = True, "it ended before it had copied itself"
+        else:
+            self._ask(_ENDED)
+            return
+        self._over()
+
+    def _over(self) -> None:
+        """Ends the call of a process that has said so."""
+        self._asked, self.until = "", 0.0
+        self.freeze()
+        self._run.status, self._run.alive = (self._told or 0) << 8, True
 
     def begun(self) -> None:
         """Takes it that the code runs: its process says so, or calls a tool."""
@@ -176,17 +228,15 @@ class Sandbox:
         return frame.get("key") == self._key
 
     def _complete(self) -> None:
-        """Goes on once a copy was made: one of before the first call, of after this one, or of a copy."""
+        """Goes on once a copy was made, or can't be."""
         asked, made = self._asked, self._made or {}
         self._asked, self._made, self.until = "", None, 0.0
-        if asked != _FIRST:
+        if asked != _FIRST and not (asked == _BETWEEN and self._run.order):  # which has it go on at once
             self.freeze()
-        if asked == _ENDED:
-            self._copies.unfit = [name for name in names(made.get("unfit")) if name in wire.UNFIT]
         copy = self._copies.looked_at(made, (self.spare, self.older))
         if asked == _ENDED:
             self._fresh = copy
-            self._run.status, self._run.alive = (self._told or 0) << 8, True
+            self._over()
             return
         self.spare = copy
         if asked == _FIRST and self._run.cancelled_id == self._run.id:
@@ -231,7 +281,7 @@ class Sandbox:
         told = {"state": state}
         if self._note:
             told["reason"], self._note = self._note, ""
-        if self._used and not self.spare:
+        if self._used and not self.spare and not self._later:
             told["noWayBack"] = self._copies.why
         return told
 
@@ -260,7 +310,9 @@ class Sandbox:
         """Ends a call whose process doesn't answer."""
         if self.until and now >= self.until:
             self.until = 0.0
-            if self._made is None:
+            if self._run.status is not None:  # it has ended while it copied itself
+                return
+            if self._made is None and self._asked in (_FIRST, _BEGUN, _AGAIN):
                 self._run.kill("deaf")
             else:
                 self._do_without()
@@ -329,7 +381,8 @@ class Sandbox:
         """
         run, until = self._run, time.monotonic() + PATIENCE
         processes.kill(self._fresh)
-        self._fresh, self._note = 0, ""
+        uncopied = self._later or self._asked == _BETWEEN
+        self._fresh, self._note, self._later, self._asked, self.until = 0, "", False, "", 0.0
         while time.monotonic() < until:
             self.kill()
             processes.collect()
@@ -338,7 +391,7 @@ class Sandbox:
             time.sleep(SOON)
         child, status, run.status = run.child, run.status, None
         there = any(processes.alive(pid) for pid in copies if pid)
-        if not copies[0]:  # an earlier state isn't what was promised: there was no way back
+        if not copies[0] and not uncopied:  # it was said that there is no way back
             processes.kill(self.older)
             self.older, copies = 0, (0,)
         for pid in copies:

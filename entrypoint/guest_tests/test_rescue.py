@@ -89,7 +89,7 @@ class Forged(unittest.TestCase):
                 ran = box.call(
                     PREPARED + "import subprocess\n"
                     "p = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-                    f"print(p.pid, flush=True)\nsay('waits'); say('ended', status=0, pid={forged})\n"
+                    f"print(p.pid, flush=True)\nsay('ended', status=0); say('made', pid={forged}); say('waits')\n"
                     "while True: pass"
                 )
                 why = "what its process has made is no copy that waits"
@@ -106,7 +106,8 @@ class Forged(unittest.TestCase):
         begun = "_BEGUN, time.monotonic() + "
         quick = f"{begun}(1.0 if self._run.id == 'run-2' else PATIENCE) # "
         with Sandbox(changed={"rescue": (f"{begun}PATIENCE", quick)}) as box:
-            self.assertEqual(state(box.call(PREPARED + "say('ended', status=0)\nwhile True: pass")), "kept")
+            said = "say('ended', status=0, alone=True)"
+            self.assertEqual(state(box.call(f"{PREPARED}{said}\nwhile True: pass")), "kept")
             ran = box.call("print('never')")
             self.assertEqual((ran.wait["killed"], ran.stdout, state(ran)), ("deaf", "", "lost"))
 
@@ -220,21 +221,53 @@ class Racing(unittest.TestCase):
             self.assertEqual((ran.wait, state(ran)), ({"exited": False, "status": 0, "signal": 9}, "before"))
             self.assertEqual(box.call("x").stdout, "1\n")
 
-    def test_a_process_that_is_to_die_after_its_word_and_is_stopped_before(self) -> None:
-        """Its call has ended as it said; the next one, in which it dies, is taken back."""
-        with Sandbox() as box, tempfile.TemporaryDirectory() as base:
-            box.call(PREPARED + "import os; x = 1")
-            ran = box.call("x = 2\n" + DIES.format(after=f"os.path.exists({base!r} + '/go')"))
+    def test_a_process_that_dies_while_it_copies_itself(self) -> None:
+        """Its call has ended as it said; the copy of before that call takes over, and that is said."""
+        with Sandbox() as box:
+            box.call("import os; x = 1")
+            ran = box.call("x = 2; os.register_at_fork(before=lambda: os.kill(os.getpid(), 9))")
             self.assertEqual((ran.wait, state(ran)), ({"exited": True, "status": 0, "told": True}, "kept"))
+            ran = box.call("x")
+            self.assertEqual((ran.stdout, state(ran)), ("1\n", "kept"))
+            self.assertRegex(ran.done["sandbox"]["reason"], "ended between calls.*of an earlier state")
+            self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
+    def test_what_is_asked_for_while_it_copies_itself(self) -> None:
+        """It waits, and can be cancelled meanwhile."""
+        with Sandbox() as box, tempfile.TemporaryDirectory() as base:
+            box.call("import os, time; x = 1")
+            box.call(
+                "first = True\ndef held():\n    global first\n"
+                f"    while first and not os.path.exists({base!r} + '/go'): time.sleep(0.01)\n"
+                "    first = False\nos.register_at_fork(before=held)\nx = 2"
+            )
+            execute = {"type": "execute", "code": "x = 3", "keep": True, "options": {}, "providers": []}
+            box.guest.send({**execute, "id": "run-c"})
+            box.guest.send({"type": "cancel", "id": "run-c"})
+            box.guest.send({"type": "ping", "n": 7})
+            self.assertEqual(box.guest.until("pong")[-1]["n"], 7)
             os.mkdir(f"{base}/go")
-            ran = box.call("x = 3")
-            self.assertEqual((ran.wait.get("signal"), state(ran)), (9, "before"))
+            ran = Ran(box.guest.until("done"))
+            self.assertEqual((ran.error["code"], state(ran)), ("cancelled", "kept"))
             self.assertEqual(box.call("x").stdout, "2\n")
+            self.assertEqual(state(box.order(type="undo")), "before")
+
+    def test_what_else_may_run_has_the_copy_made_before_done(self) -> None:
+        """A thread, or another process: none of them runs between calls for the sake of a copy."""
+        thread = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
+        other = "import subprocess; subprocess.Popen(['sleep', '600'])"
+        never = {"rescue": ("        if self._later and ", "        if False and ")}  # a copy behind done
+        for code, began in (("pass", 1), (thread, 2), (other, 3)):  # one of them is of before the call
+            with self.subTest(code), Sandbox(changed=never) as box:
+                pid = int(box.call(f"{code}\nimport os; os.getpid()").stdout)
+                self.assertEqual(len(_children(pid)), began)
 
     def test_a_process_that_ends_between_calls(self) -> None:
         with Sandbox() as box:
             pid = int(box.call("import os; x = 1; os.getpid()").stdout)
             box.call("x = 2")
+            box.settle()
             _end(pid)
             ran = box.call("x")
             self.assertEqual((ran.stdout, state(ran)), ("2\n", "kept"))
@@ -247,6 +280,7 @@ class Racing(unittest.TestCase):
         with Sandbox() as box:
             pid = int(box.call(PREPARED + "x = 1; os.getpid()").stdout)
             first = box.call("x = 2; print(*copies())").stdout.split()
+            box.settle()
             newest = [p for p in _children(pid) if str(p) not in first]
             self.assertEqual(len(newest), 1)
             _end(*newest, pid)
@@ -266,6 +300,7 @@ class Racing(unittest.TestCase):
         with Sandbox() as box:
             pid = int(box.call("import os; x = 1; os.getpid()").stdout)
             box.call("x = 2")
+            box.settle()
             _end(pid)
             box.call("x = 3")  # a copy has taken over, and there is one of before this call
             self.assertEqual(state(box.order(type="undo")), "before")
@@ -278,6 +313,7 @@ class Racing(unittest.TestCase):
     def test_all_that_end_between_calls(self) -> None:
         with Sandbox() as box:
             pid = int(box.call("import os; os.getpid()").stdout)
+            box.settle()
             _end(*_children(pid), pid)
             ran = box.call("print('never')")
             self.assertEqual((ran.ok, ran.stdout, state(ran)), (False, "", "lost"))
@@ -405,7 +441,7 @@ class Words(unittest.TestCase):
         with Sandbox() as box:
             box.call(PREPARED)
             said = "unfit=['call 555-0100'], errno=11, why='call 555-0100'"
-            ran = box.call(f"say('ended', status=0, {said})\nwhile True: pass")
+            ran = box.call(f"say('ended', status=0, {said}); say('made', {said})\nwhile True: pass")
             self.assertEqual(
                 ran.done["sandbox"]["noWayBack"],
                 "its processes and threads are as many as there may be; end some, or join threads",
