@@ -91,7 +91,7 @@ func (s *scan) usedElsewhere(problem int) bool {
 		return false
 	}
 	i, ok := s.byName[refused.Name]
-	return ok && (s.servers[i].Same(refused) || s.servers[i].SameButSecrets(refused))
+	return ok && (s.servers[i].Same(refused.Server) || s.servers[i].MovedFrom(refused))
 }
 
 func (s *scan) finish() Catalog {

@@ -93,13 +93,13 @@ type scan struct {
 	byDefinition map[string]int       // by identity: index in servers of the first
 	held         map[[2]string]Source // host and name → the entry that this host uses and we can't
 	candidates   []Candidate          // nil: none are kept
-	refused      map[int]Server       // index in Problems → the entry that isn't used there
+	refused      map[int]config.Entry // index in Problems → the entry that isn't used there
 }
 
 func newScan(fsys fs.FS, env Env, memory *config.Memory) *scan {
 	r := config.NewReader(fsys, env, hosts.Dirs(), memory)
 	return &scan{Reader: r, rules: map[string]config.Rules{}, byName: map[string]int{},
-		byDefinition: map[string]int{}, held: map[[2]string]Source{}, refused: map[int]Server{}}
+		byDefinition: map[string]int{}, held: map[[2]string]Source{}, refused: map[int]config.Entry{}}
 }
 
 func (s *scan) run() Catalog {

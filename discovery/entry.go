@@ -38,7 +38,7 @@ func (s *scan) entry(f *config.File, g config.Group, m config.Member) {
 		state, bad = s.unwanted(&e, unapproved)
 	}
 	if bad.Refused() {
-		s.refused[len(s.Problems)] = e.Server
+		s.refused[len(s.Problems)] = e
 		s.Refuse(src, shown, state, bad)
 		return
 	}

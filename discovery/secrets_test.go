@@ -188,3 +188,44 @@ func TestMovedSecret(t *testing.T) {
 		})
 	}
 }
+
+// TestMovedVariables: the same of a server whose variables Goose has in its keyring, or Codex hands
+// on, whether they are set here or not.
+func TestMovedVariables(t *testing.T) {
+	const disabled = "s: it is disabled there"
+	goose := func(entry string) tree {
+		return tree{"/home/u/.config/goose/config.yaml": "extensions:\n" +
+			"  s: {type: stdio, enabled: false, cmd: x, " + entry + "}\n"}
+	}
+	codex := func(entry string) tree {
+		return tree{"/home/u/.codex/config.toml": "[mcp_servers.s]\ncommand = \"x\"\nenabled = false\n" + entry}
+	}
+	for _, tt := range []struct {
+		name, env string
+		host      tree
+		problems  []string
+	}{
+		{"in the keyring", `"A": "${secret:a}", "B": "b"`, goose("env_keys: [A], envs: {B: b}"), nil},
+		{"in the keyring, and empty", `"A": "${secret:a}"`, goose(`env_keys: [A], envs: {A: ""}`), nil},
+		{"in the keyring, another text beside", `"A": "${secret:a}", "B": "b"`,
+			goose("env_keys: [A], envs: {B: c}"), []string{disabled}},
+		{"in the keyring, no secret here", `"A": "1"`, goose("env_keys: [A]"), []string{disabled}},
+		{"in the keyring, one more", `"A": "${secret:a}"`, goose("env_keys: [A, B]"), []string{disabled}},
+		{"handed on", `"A": "${A:-}"`, codex("env_vars = [\"A\"]\n"), nil},
+		{"handed on beside a secret", `"A": "${A:-}", "B": "${secret:a}"`,
+			codex("env_vars = [\"A\"]\nenv = { B = \"hunter2\" }\n"), nil},
+		{"handed on, another text here", `"A": "1"`, codex("env_vars = [\"A\"]\n"), []string{disabled}},
+	} {
+		for what, vars := range map[string][]string{"": nil, ", set here": {"A=hunter2"}} {
+			t.Run(tt.name+what, func(t *testing.T) {
+				files := maps.Clone(tt.host)
+				files[ownFile] = `{"mcpServers": {"s": {"command": "x", "env": {` + tt.env + `}}}}`
+				fsys, env := secretive(files, vars, "a")
+				c := Scan(fsys, env)
+				if _, problems := brief(c); len(c.Servers) != 1 || !slices.Equal(problems, tt.problems) {
+					t.Errorf("servers %v, problems %q, want %q", c.Servers, problems, tt.problems)
+				}
+			})
+		}
+	}
+}

@@ -19,6 +19,8 @@ const service = "mcp-bridge"
 // keyringWait bounds one operation. A keyring that is locked asks its user, who may be away.
 const keyringWait = 10 * time.Second
 
+var errNoAnswer = fmt.Errorf("the keyring did not answer within %v; unlock it, and try again", keyringWait)
+
 // system is the keyring of the operating system: Keychain, Credential Manager, or the Secret
 // Service over D-Bus.
 type system struct{}
@@ -80,6 +82,6 @@ func bounded(f func() error) error {
 		}
 		return nil
 	case <-time.After(keyringWait):
-		return fmt.Errorf("the keyring did not answer within %v; unlock it, and try again", keyringWait)
+		return errNoAnswer
 	}
 }

@@ -64,6 +64,9 @@ type record struct {
 	Older bool   `json:"older,omitempty"` // the keyring has one from before, which it didn't let go
 }
 
+// inKeyring reports whether the keyring is known to have a secret of the account.
+func (r record) inKeyring() bool { return r.In == InKeyring || r.Older }
+
 // Account returns the account of a name and what else tells it from others of that name.
 func Account(name string, more ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{name}, more...), "\x00")))
@@ -131,26 +134,31 @@ func (s *Store) read(account string) (r record, err error) {
 // Put keeps the secret of an account under a name for people, and returns where. Its caller has
 // Lock; one that makes a secret from the one before, from before Get on.
 func (s *Store) Put(account, name, value string) (in string, err error) {
-	if s.Keyring != nil && s.Keyring.Set(account, value) == nil {
-		return InKeyring, s.write(account, record{Name: name, In: InKeyring})
+	var bad error
+	if s.Keyring != nil {
+		if bad = s.Keyring.Set(account, value); bad == nil {
+			return InKeyring, s.write(account, record{Name: name, In: InKeyring})
+		}
 	}
 	// No keyring, one that is locked, or one that takes no secret of that length.
 	before, _ := s.read(account)
-	return InFile, s.write(account, record{Name: name, Value: value, In: InFile,
-		Older: s.drop(account, before) != nil})
+	older := before.inKeyring()
+	if !errors.Is(bad, errNoAnswer) { // one that hangs isn't waited for again
+		older = s.drop(account, before) != nil
+	}
+	return InFile, s.write(account, record{Name: name, Value: value, In: InFile, Older: older})
 }
 
 // drop takes a secret out of the keyring, whatever its file says. It fails only if the keyring is
 // known to have one.
 func (s *Store) drop(account string, r record) error {
-	known := r.In == InKeyring || r.Older
 	if s.Keyring == nil {
-		if known {
+		if r.inKeyring() {
 			return errNoKeyring
 		}
 		return nil
 	}
-	if err := s.Keyring.Delete(account); known && err != nil && !errors.Is(err, ErrNone) {
+	if err := s.Keyring.Delete(account); r.inKeyring() && err != nil && !errors.Is(err, ErrNone) {
 		return fmt.Errorf("taking it out of the keyring: %w", err)
 	}
 	return nil

@@ -14,8 +14,9 @@ import (
 
 // keys is a keyring in memory. With an error it is locked.
 type keys struct {
-	all map[string]string
-	err error
+	all   map[string]string
+	err   error
+	asked int // how often to change something
 }
 
 func (k *keys) Get(a string) (string, error) {
@@ -26,6 +27,7 @@ func (k *keys) Get(a string) (string, error) {
 }
 
 func (k *keys) Set(a, s string) error {
+	k.asked++
 	if k.err == nil {
 		k.all[a] = s
 	}
@@ -33,6 +35,7 @@ func (k *keys) Set(a, s string) error {
 }
 
 func (k *keys) Delete(a string) error {
+	k.asked++
 	if k.err == nil {
 		delete(k.all, a)
 	}
@@ -116,6 +119,31 @@ func TestNothingStaysInTheKeyring(t *testing.T) {
 	}
 	if err := s.Delete(account); !errors.Is(err, ErrNone) || len(ring.all) > 0 {
 		t.Errorf("left: %v, %v", ring.all, err)
+	}
+}
+
+// TestHangingKeyring: it is waited for once, and what it has from before is dropped later.
+func TestHangingKeyring(t *testing.T) {
+	account := Account("far")
+	for _, before := range []string{"", "old"} {
+		ring := &keys{all: map[string]string{}}
+		s := &Store{Dir: t.TempDir(), Keyring: ring}
+		if before != "" {
+			if _, err := s.Put(account, "far", before); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ring.err, ring.asked = errNoAnswer, 0
+		if in, err := s.Put(account, "far", "new"); in != InFile || err != nil || ring.asked != 1 {
+			t.Errorf("before %q: kept in %s, %v, asked %d times", before, in, err, ring.asked)
+		}
+		if err := s.Delete(account); (err != nil) != (before != "") {
+			t.Errorf("before %q: %v", before, err)
+		}
+		ring.err = nil
+		if err := s.Delete(account); (err != nil) != (before == "") || len(ring.all) > 0 {
+			t.Errorf("before %q: %v, left %v", before, err, ring.all)
+		}
 	}
 }
 

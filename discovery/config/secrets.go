@@ -146,11 +146,23 @@ func (s Server) Reveal(read func(name string) (string, error)) (Server, []string
 	return e.Server, values, nil
 }
 
-// SameButSecrets reports whether t is the same server with other texts in the places of the secrets
-// of s: a host's entry still has their values after adopt has switched it off there.
-func (s Server) SameButSecrets(t Server) bool {
+// MovedFrom reports whether s may be what adopt has made of a host's entry, which is switched off
+// there: the same server with other texts in the places of the secrets of s, whose values that
+// entry or the host's keyring still has.
+func (s Server) MovedFrom(t Entry) bool {
 	was := Entry{Server: s}
-	e, theirs := was.Clone(), (&Entry{Server: t}).texts()
+	e, t := was.Clone(), t.Clone()
+	for _, name := range t.Forward {
+		if _, set := t.Env[name]; !set {
+			t.SetEnv(name, "") // as Move has it
+		}
+	}
+	for _, name := range t.Keyring {
+		if t.Env[name] == "" {
+			t.SetEnv(name, hiddenPart) // the host alone can read it
+		}
+	}
+	theirs := t.texts()
 	for _, p := range e.texts() {
 		i := slices.IndexFunc(theirs, func(o part) bool { return o.name == p.name })
 		switch like := s.pattern(p); {
@@ -165,7 +177,7 @@ func (s Server) SameButSecrets(t Server) bool {
 		}
 	}
 	e.Secrets = nil
-	return e.Same(t)
+	return e.Same(t.Server)
 }
 
 // pattern returns an expression for a text of s with other values of its secrets, or nil for one

@@ -76,8 +76,8 @@ func (h *home) used(own bool) (names []string) {
 	return names
 }
 
-// TestAdoptRoundTrip: of each host, in each form, the servers move and come back, byte for byte. A
-// second adopt has nothing to do.
+// TestAdoptRoundTrip: of each host, in each form, the servers move and come back, byte for byte.
+// None that has moved is told as disabled. A second adopt has nothing to do.
 func TestAdoptRoundTrip(t *testing.T) {
 	for id, files := range realFiles(t) {
 		for _, variant := range []string{"as it is", "CRLF"} {
@@ -95,6 +95,11 @@ func TestAdoptRoundTrip(t *testing.T) {
 				}
 				if left := h.used(false); len(left) > 0 || len(h.used(true)) != len(enabled) {
 					t.Errorf("%q are left, and %q are the bridge's\n%s", left, h.used(true), shown)
+				}
+				for _, p := range discovery.Scan(h.cfg.FS, h.cfg.Env).Problems {
+					if p.State == discovery.Disabled {
+						t.Errorf("%s is used, and told as disabled: %s", p.Server, p.Reason)
+					}
 				}
 				if again, shown := h.adoptAll(); len(again.All) > 0 || shown != "" {
 					t.Errorf("again: %q\n%s", brief(again), shown)
