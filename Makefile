@@ -11,7 +11,7 @@ LOAD ?= 200 5m 8
 ROOT := $(filter 0,$(shell id -u))
 PREFIX ?= $(if $(ROOT),/usr/local,$(HOME)/.local)
 
-.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms soak conformance clients load systemd browser keyring hosts check setup third-party vulncheck workflows fmt vet lint lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
+.PHONY: help build build-kubernetes image-kubernetes install man completions release-check demo test test-all storms soak conformance clients load systemd browser keyring hosts check setup third-party vulncheck workflows fmt vet lint others lint-setup unit units unit-kubernetes python stubs npm servers image wheels guest engine engines engine-tests kubernetes fuzz bench bench-search archive-demo clean
 .DEFAULT_GOAL := build
 
 help: ## list these targets
@@ -57,7 +57,7 @@ test: ## the linters, the units, and the main job over real containers, servers 
 test-all: ## that, and the other engines, storms, conformance, clients, hosts and fuzz targets: an hour and a half
 	@test/run all
 
-check: fmt vet lint unit python ## some minutes, no engine
+check: fmt vet lint others unit python ## some minutes, no engine
 
 setup: ## install what is missing on this machine
 	@scripts/setup
@@ -80,19 +80,21 @@ fmt: ## fail where gofmt would change something, or a comment has more than 100 
 	@LC_ALL=C awk '/^[ \t]*\/\// && length($$0) > 100 { print FILENAME ":" FNR ": a comment of more than 100 columns"; wide = 1 } \
 	  END { exit wide }' $(GO_FILES) >&2
 
-vet: ## go vet and go build, also for macOS and Windows, and a plain go build, whose program says how to build it with podman
+vet: ## go vet
 	go vet -tags "$(TAGS)" ./...
+	cd bench && go vet ./...
+
+others: lint-setup ## vet, lint and build what make test doesn't run: the driver of clusters, macOS, Windows, and a plain go build, whose program says how to build it with podman
 	go vet -tags "$(TAGS) kubernetes" ./runtime/kubernetes ./cmd/mcp-bridge
+	@.cache/bin/golangci-lint run --build-tags "$(TAGS) kubernetes" ./runtime/kubernetes
 	GOOS=darwin CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	GOOS=windows CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
-	cd bench && go vet ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
 	GOOS=darwin CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
 	GOOS=windows CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
 
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
 	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
-	@.cache/bin/golangci-lint run --build-tags "$(TAGS) kubernetes" ./runtime/kubernetes
 	@cd bench && ../.cache/bin/golangci-lint run --config ../.golangci.yml
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
 	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* scripts/release/* test/* test/*/* bench/run bench/jupyter-setup archive/demo .ci/run)
@@ -104,8 +106,8 @@ unit: units ## Go tests that need no container, with the race detector; make pyt
 	go test -race -tags "$(TAGS)" ./cmd/mcp-bridge
 
 # The program's own tests run over podman too, except for those that read the modules' source.
-units: # unit without what the targets engine and storms run again
-	go test -race -timeout 30m -skip '^TestPython$$' -tags "$(TAGS)" $$(go list -tags "$(TAGS)" ./... | grep -v '/cmd/mcp-bridge$$')
+units: # unit without what the targets engine and storms run again; test/run sets SHORT to -short for make test
+	go test -race $(SHORT) -timeout 30m -skip '^TestPython$$' -tags "$(TAGS)" $$(go list -tags "$(TAGS)" ./... | grep -v '/cmd/mcp-bridge$$')
 	go test -race -tags "$(TAGS)" -run '^Test(Imports|SoleImporters|Dependencies|NamedFiles|Size|ThirdParty)$$' ./cmd/mcp-bridge
 	cd bench && go test -race ./...
 

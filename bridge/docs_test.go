@@ -310,6 +310,9 @@ func TestLoadServerFits(t *testing.T) {
 		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if testing.Short() && tc.tools > 1000 {
+				t.Skip("takes long with the race detector; make test-all runs it")
+			}
 			var tools []upstream.Tool
 			for i := range tc.tools {
 				tools = append(tools, tc.tool(i))

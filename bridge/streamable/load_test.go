@@ -14,9 +14,13 @@ import (
 )
 
 // TestNoMix: 500 clients at once, of all kinds and with the same ids, each get their own answers.
+// In short mode they are 100.
 func TestNoMix(t *testing.T) {
 	s := serve(t, echo, nil)
-	const clients, calls = 500, 20
+	clients, calls := 500, 20
+	if testing.Short() {
+		clients = 100
+	}
 	var all sync.WaitGroup
 	for c := range clients {
 		all.Go(func() {

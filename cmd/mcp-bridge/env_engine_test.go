@@ -313,6 +313,7 @@ func checkArchive(t *testing.T, file string) {
 // TestKilledBuild kills builds with SIGKILL at each of their parts. Nothing is left, and no image
 // is there but a whole one.
 func TestKilledBuild(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	files := map[string]string{}
 	for i := range 300 {

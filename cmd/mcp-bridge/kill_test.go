@@ -47,10 +47,7 @@ func TestKilled(t *testing.T) {
 
 // killRounds returns how often ten are killed at random moments.
 func killRounds() int {
-	switch {
-	case testing.Short():
-		return 1
-	case os.Getenv("MCP_BRIDGE_TEST_LONG") != "":
+	if os.Getenv("MCP_BRIDGE_TEST_LONG") != "" {
 		return 10
 	}
 	return 4
@@ -60,6 +57,7 @@ func killRounds() int {
 // read their first message until after their first call has been answered: nothing may be left of
 // any of them. With MCP_BRIDGE_TEST_LONG=1 they are a hundred.
 func TestKilledAtRandomMoments(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	rounds, atATime := killRounds(), 10
 	life := lifeOfACall(t, atATime)
