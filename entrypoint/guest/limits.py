@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from guest import confine, watch
 from guest.light_typing import Any
 
+_open, _write, _close = os.open, os.write, os.close  # the code may put something else in their place
+
 THREAD_STACK = 2 << 20
 M_ARENA_MAX = -8  # of mallopt(3)
 
@@ -91,10 +93,10 @@ FIRST, LATER = b"1000", b"0"  # of oom_score
 def oom_score(value: bytes) -> None:
     """Says when the kernel is to end this process, as memory ends: before the supervisor, which has 0."""
     try:
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        fd = _open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.write(fd, value)
+            _write(fd, value)
         finally:
-            os.close(fd)
+            _close(fd)
     except OSError:  # no such file in this sandbox, or it may not be written
         pass

@@ -142,7 +142,6 @@ class Sandbox:
         if self._later and self._run.status is None:
             self._later = False
             self._ask(_BETWEEN)
-            self._run.to_child.flush()
             processes.send(self._run.child, signal.SIGCONT)
 
     def _execute(self) -> None:
@@ -231,7 +230,7 @@ class Sandbox:
         """Goes on once a copy was made, or can't be."""
         asked, made = self._asked, self._made or {}
         self._asked, self._made, self.until = "", None, 0.0
-        if asked != _FIRST and not (asked == _BETWEEN and self._run.order):  # which has it go on at once
+        if asked != _FIRST:
             self.freeze()
         copy = self._copies.looked_at(made, (self.spare, self.older))
         if asked == _ENDED:

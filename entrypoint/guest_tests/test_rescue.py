@@ -399,6 +399,16 @@ class LeftBehind(unittest.TestCase):
             self.assertEqual((ran.error["type"], state(ran)), ("KeyError", "kept"))
             self.assertEqual(box.call("print(x, os.getpid())").stdout, f"1 {pid}\n")
 
+    def test_the_module_os_replaced(self) -> None:
+        with Sandbox() as box:
+            box.call(
+                "import ctypes, os; x = 1\n"
+                "os._exit = os.write = os.read = os.getpid = os.close = os.open = os.listdir = lambda *args: 1"
+            )
+            self.assertEqual(box.call("x += 1; print(x)").stdout, "2\n")
+            self.assertEqual(state(box.call("x = 3; ctypes.string_at(0)")), "before")
+            self.assertEqual(box.call("print(x)").stdout, "2\n")
+
     def test_failures_outside_the_code(self) -> None:
         with Sandbox() as box:
             pid = box.call("import os; os.getpid()").stdout
