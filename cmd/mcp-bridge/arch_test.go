@@ -275,11 +275,16 @@ func TestCommandsThatAreNamed(t *testing.T) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		for _, m := range typed.FindAllStringSubmatch(string(text), -1) {
-			found++
-			cmd, rest, err := root.Find(slices.DeleteFunc(m[1:], func(word string) bool { return word == "" }))
-			if err != nil || cmd == root || len(rest) > 0 && cmd.HasSubCommands() && cmd.Name() != "servers" {
-				t.Errorf("%s: there is no command %s", path, m[0])
+		for line := range strings.Lines(string(text)) {
+			if !strings.Contains(line, "mcp-bridge ") { // the expression takes a minute for all lines
+				continue
+			}
+			for _, m := range typed.FindAllStringSubmatch(line, -1) {
+				found++
+				cmd, rest, err := root.Find(slices.DeleteFunc(m[1:], func(word string) bool { return word == "" }))
+				if err != nil || cmd == root || len(rest) > 0 && cmd.HasSubCommands() && cmd.Name() != "servers" {
+					t.Errorf("%s: there is no command %s", path, m[0])
+				}
 			}
 		}
 		return err

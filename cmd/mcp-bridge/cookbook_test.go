@@ -75,6 +75,7 @@ type kitchen struct {
 // what they print, and the tokens that a model reads and writes, with the page and docs/why.md,
 // which -update writes.
 func TestCookbook(t *testing.T) {
+	needTime(t)
 	from := installed(t)
 	for _, environment := range []string{"python", "python-sqlite"} {
 		if _, err := os.Stat(filepath.Join(from, environment, "installed")); err != nil {

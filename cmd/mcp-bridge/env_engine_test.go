@@ -177,6 +177,7 @@ func inert() map[string]string {
 // packages does nothing, the image's Python takes the bytecode, what was exported is an environment
 // once it is loaded, and a filled cache gives the same layer without an index.
 func TestEnvironmentOnEngine(t *testing.T) {
+	needTime(t)
 	engine := anyEngine(t)
 	s := newWheelhouse(t, inert())
 	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 packages", "1 of 2 sources without bytecode")

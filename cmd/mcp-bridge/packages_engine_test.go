@@ -64,6 +64,7 @@ func TestPackagesOfARunOnEngine(t *testing.T) {
 // TestPackagesAhead: a run has imported already what runs before it imported. It is locked down as
 // all runs are.
 func TestPackagesAhead(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	s := packaged(t)
 	t.Setenv("MCP_BRIDGE_TEST_SECRET", "must-not-be-seen")

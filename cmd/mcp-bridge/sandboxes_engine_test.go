@@ -412,6 +412,7 @@ func TestLockDownInASandbox(t *testing.T) {
 // it, and a bridge that was killed after it was saved leaves it to the next one. Files are back
 // byte for byte; variables are not.
 func TestHibernationOnEngine(t *testing.T) {
+	needTime(t)
 	needEngine(t)
 	dir, state := filepath.Join(t.TempDir(), "saved"), t.TempDir()
 	b := func() *exec.Cmd {

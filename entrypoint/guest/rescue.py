@@ -369,7 +369,7 @@ class Sandbox:
 
     def end(self) -> None:
         """Ends all processes where that doesn't happen by itself."""
-        for pid in (self.spare, self.older, self._fresh, self._useless):
+        for pid in (self.spare, self.older, self._fresh, self._useless, *self._others()):
             processes.kill(pid)
 
     def _replaced(self, requests: Requests | None, *copies: int) -> int:
