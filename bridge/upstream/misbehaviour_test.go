@@ -101,7 +101,7 @@ func listed(ctx context.Context, p *Pool) (string, error) {
 	return fmt.Sprintf("tools %s", strings.Join(names, ", ")), err
 }
 
-func startSoon(c *Config) { c.StartTimeout = time.Second }
+func startSoon(c *Config) { c.StartTimeout = 5 * time.Second } // the good server has it, too, beside other tests
 
 func listSoon(c *Config) { c.ListTimeout = 300 * time.Millisecond }
 
