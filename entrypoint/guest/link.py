@@ -59,7 +59,7 @@ class Link:
     def alone(self) -> bool:
         """Reports whether the process has no thread but this one and the reader of answers."""
         try:
-            return len(_listdir("/proc/self/task")) <= 1 + (self._reader is not None)
+            return len(_listdir("/proc/self/task")) <= 1 + bool(self._reader and self._reader.is_alive())
         except OSError:
             return False
 

@@ -54,6 +54,7 @@ class Sandbox:
         self._used = False  # there was code
         self._one = False  # the last call has left no thread and no other process
         self._later = False  # a copy is made once the host has been told how the call ended
+        self._unsaid = False  # that copy came to nothing, which the host has not been told
         self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
         self._copies = Copies(run)
         self._note = ""
@@ -126,7 +127,7 @@ class Sandbox:
 
     def drop_older(self, now: float) -> None:
         """Ends the process that undo would have needed, once a call is under way."""
-        if self.older and now - self._run.began >= ENOUGH:
+        if self.older and not self._unsaid and now - self._run.began >= ENOUGH:
             processes.kill(self.older)
             self.older = 0
 
@@ -139,7 +140,7 @@ class Sandbox:
         self.tidies = 0.0
         processes.kill(self._useless)
         self._useless = 0
-        if self._later and self._run.status is None:
+        if self._later and processes.alive(self._run.child):
             self._later = False
             self._ask(_BETWEEN)
             processes.send(self._run.child, signal.SIGCONT)
@@ -162,7 +163,7 @@ class Sandbox:
     @property
     def copying(self) -> bool:
         """Whether the process copies itself between two calls: what is to be done next waits for that."""
-        return self._asked == _BETWEEN and self._run.status is None
+        return self._asked == _BETWEEN and processes.alive(self._run.child)
 
     def cancelled(self) -> bool:
         """Reports whether a cancel has come before the code began, so that nothing is to be killed."""
@@ -238,6 +239,9 @@ class Sandbox:
             self._over()
             return
         self.spare = copy
+        if asked == _BETWEEN:
+            self._unsaid = not copy
+            self._one = self._others() == [self._run.child]
         if asked == _FIRST and self._run.cancelled_id == self._run.id:
             self.freeze()
             outcome.cancelled(self._run)
@@ -248,7 +252,7 @@ class Sandbox:
         """Makes sure, with all stopped, that a process lives which has said that its call is over."""
         run = self._run
         if run.alive and not processes.alive(run.child):
-            run.alive = False
+            run.alive = self._later = False
             try:
                 pid, status = os.waitpid(run.child, os.WNOHANG)
             except ChildProcessError:  # its status was taken before, which is then run.status
@@ -277,7 +281,7 @@ class Sandbox:
 
     def stands(self, state: str = "kept") -> wire.Frame:
         """What done says of the sandbox."""
-        told = {"state": state}
+        told, self._unsaid = {"state": state}, False
         if self._note:
             told["reason"], self._note = self._note, ""
         if self._used and not self.spare and not self._later:
@@ -309,7 +313,7 @@ class Sandbox:
         """Ends a call whose process doesn't answer."""
         if self.until and now >= self.until:
             self.until = 0.0
-            if self._run.status is not None:  # it has ended while it copied itself
+            if self._asked == _BETWEEN and not self.copying:  # it has ended, which _there will find
                 return
             if self._made is None and self._asked in (_FIRST, _BEGUN, _AGAIN):
                 self._run.kill("deaf")
@@ -380,7 +384,7 @@ class Sandbox:
         """
         run, until = self._run, time.monotonic() + PATIENCE
         processes.kill(self._fresh)
-        uncopied = self._later or self._asked == _BETWEEN
+        uncopied = self._later or self._unsaid or self._asked == _BETWEEN
         self._fresh, self._note, self._later, self._asked, self.until = 0, "", False, "", 0.0
         while time.monotonic() < until:
             self.kill()

@@ -109,7 +109,7 @@ class Forged(unittest.TestCase):
             said = "say('ended', status=0, alone=True)"
             self.assertEqual(state(box.call(f"{PREPARED}{said}\nwhile True: pass")), "kept")
             ran = box.call("print('never')")
-            self.assertEqual((ran.wait["killed"], ran.stdout, state(ran)), ("deaf", "", "lost"))
+            self.assertEqual((ran.wait["killed"], ran.stdout, state(ran)), ("deaf", "", "before"))
 
     @here
     def test_code_that_calls_tools_has_begun(self) -> None:
@@ -231,6 +231,16 @@ class Racing(unittest.TestCase):
             self.assertEqual((ran.stdout, state(ran)), ("1\n", "kept"))
             self.assertRegex(ran.done["sandbox"]["reason"], "ended between calls.*of an earlier state")
             self.assertEqual(state(box.bad()), "before")
+            self.assertEqual(box.call("x").stdout, "1\n")
+
+    def test_an_order_that_is_not_begun_when_it_has_died_so(self) -> None:
+        with Sandbox() as box:
+            box.call("import os; x = 1")
+            box.call("x = 2; os.register_at_fork(before=lambda: os.kill(os.getpid(), 9))")
+            box.guest.send({"type": "cancel", "id": "run-c"})
+            execute = {"type": "execute", "code": "x = 3", "keep": True, "options": {}, "providers": []}
+            box.guest.send({**execute, "id": "run-c"})
+            self.assertEqual(Ran(box.guest.until("done")).error["code"], "cancelled")
             self.assertEqual(box.call("x").stdout, "1\n")
 
     def test_what_is_asked_for_while_it_copies_itself(self) -> None:
