@@ -101,7 +101,8 @@ func listed(ctx context.Context, p *Pool) (string, error) {
 	return fmt.Sprintf("tools %s", strings.Join(names, ", ")), err
 }
 
-func startSoon(c *Config) { c.StartTimeout = 5 * time.Second } // the good server has it, too, beside other tests
+// startSoon is as long as the good server may need, beside other tests.
+func startSoon(c *Config) { c.StartTimeout = 5 * time.Second }
 
 func listSoon(c *Config) { c.ListTimeout = 300 * time.Millisecond }
 
