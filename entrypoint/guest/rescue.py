@@ -132,14 +132,14 @@ class Sandbox:
             self.older = 0
 
     def rest(self) -> None:
-        """Puts off tidy: its milliseconds of processor would keep done from the host's client."""
+        """Ends the process that isn't needed, and puts off tidy, which would keep done from the client."""
         self.tidies = time.monotonic() + REST
+        processes.kill(self._useless)  # now: the next call isn't to have the signal of its end
+        self._useless = 0
 
     def tidy(self) -> None:
-        """Ends the process that isn't needed, and has the one with the variables copy itself."""
+        """Has the process with the variables copy itself."""
         self.tidies = 0.0
-        processes.kill(self._useless)
-        self._useless = 0
         if self._later and processes.alive(self._run.child):
             self._later = False
             self._ask(_BETWEEN)
