@@ -141,9 +141,9 @@ func (s *Store) Put(account, name, value string) (in string, err error) {
 		}
 	}
 	// No keyring, one that is locked, or one that takes no secret of that length.
-	before, _ := s.read(account)
-	older := before.inKeyring()
-	if !errors.Is(bad, errNoAnswer) { // one that hangs isn't waited for again
+	older := true                     // one that hangs may keep it later
+	if !errors.Is(bad, errNoAnswer) { // and isn't waited for again
+		before, _ := s.read(account)
 		older = s.drop(account, before) != nil
 	}
 	return InFile, s.write(account, record{Name: name, Value: value, In: InFile, Older: older})

@@ -18,7 +18,7 @@ ORDERS = ("execute", "spare")  # what is for the thread that runs the code
 Deliver = Callable[[wire.Frame], None]
 
 # The code may put something else in their place.
-_getpid, _listdir, _write = os.getpid, os.listdir, os.write
+_getpid, _write = os.getpid, os.write
 
 _WHY = "the answer can't be read as JSON here: it is nested too deeply, or has a number of too many digits"
 _UNREADABLE: wire.Frame = {"ok": False, "error": {"code": "serialization_error", "message": _WHY}}
@@ -55,13 +55,6 @@ class Link:
     def mine(self) -> bool:
         """Whether this is the process that was made to run the code, not a fork of it."""
         return _getpid() == self._pid
-
-    def alone(self) -> bool:
-        """Reports whether the process has no thread but this one and the reader of answers."""
-        try:
-            return len(_listdir("/proc/self/task")) <= 1 + bool(self._reader and self._reader.is_alive())
-        except OSError:
-            return False
 
     def has_more(self) -> bool:
         """Whether first returns a frame without reading."""

@@ -182,7 +182,9 @@ class Loop:
             unread = f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB"
             self._run.kill("memory", unread)
             self._run.to_child.clear()
-        on = self._ahead or bool(sandbox and sandbox.running)
+        on = self._ahead or bool(sandbox and (sandbox.running or sandbox.copying))
+        if self._watch and not self._run.running and not on:  # it has copied itself
+            self._watch = None
         awaited = (self._run.running or on) and self._watch is None and any(self._run.watch)
         if awaited and now - self._run.began >= SOON:  # short code has ended by now, and needs no look
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)

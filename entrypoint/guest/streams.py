@@ -17,6 +17,7 @@ else:
 
 _fstat = os.fstat
 _write, _flush = io.BufferedWriter.write, io.BufferedWriter.flush  # looked up once, not for each print
+_print = io.TextIOWrapper.write
 
 
 class Unheld(io.BufferedWriter):
@@ -50,6 +51,12 @@ class Kept:
         self._copies = [private(fd, PRIVATE - 3) for fd in range(3)]
         self._files = [_identity(fd) for fd in self._copies]
         self._printed: dict[str, TextIO] = {"stdout": sys.stdout, "stderr": sys.stderr}
+
+    def touch(self) -> None:
+        """Prints nothing."""
+        for stream in self._printed.values():
+            if isinstance(stream, io.TextIOWrapper) and not _closed(stream):
+                _print(stream, "")
 
     def renew(self) -> list[str]:
         """Puts back what isn't there any more, and returns the names of it."""

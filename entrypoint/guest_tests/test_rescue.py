@@ -33,6 +33,8 @@ def copies():
     return found
 """
 
+THREAD = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+
 
 class Forged(unittest.TestCase):
     """Code that has prepared for it, and finds the key of its own call."""
@@ -106,7 +108,7 @@ class Forged(unittest.TestCase):
         begun = "_BEGUN, time.monotonic() + "
         quick = f"{begun}(1.0 if self._run.id == 'run-2' else PATIENCE) # "
         with Sandbox(changed={"rescue": (f"{begun}PATIENCE", quick)}) as box:
-            said = "say('ended', status=0, alone=True)"
+            said = "say('ended', status=0)"
             self.assertEqual(state(box.call(f"{PREPARED}{said}\nwhile True: pass")), "kept")
             ran = box.call("print('never')")
             self.assertEqual((ran.wait["killed"], ran.stdout, state(ran)), ("deaf", "", "before"))
@@ -233,6 +235,47 @@ class Racing(unittest.TestCase):
             self.assertEqual(state(box.bad()), "before")
             self.assertEqual(box.call("x").stdout, "1\n")
 
+    def test_what_is_rehearsed_behind_a_copy(self) -> None:
+        """Functions that the code has replaced aren't called, and streams that it has closed don't matter."""
+        for code in (
+            "import builtins, sys\nseen = []\nbuiltins.print = sys.displayhook = lambda *a, **k: seen.append(a)",
+            "import sys\nseen = []\nsys.stdout.close()",
+        ):
+            with self.subTest(code), Sandbox() as box:
+                box.call(code)
+                box.settle()
+                self.assertEqual(box.call("import sys; sys.stdout.write(repr(seen))").stdout[:2], "[]")
+                self.assertEqual(state(box.bad()), "before")
+
+    def test_a_copy_that_is_made_too_late(self) -> None:
+        """It is ended, and doesn't make the sandbox one of several processes."""
+        with Sandbox({"rescue": ("READY = 5.0", "READY = 0.5")}) as box, tempfile.TemporaryDirectory() as base:
+            box.call("import os, time; x = 1")
+            pid = int(
+                box.call(
+                    "first = True\ndef held():\n    global first\n"
+                    f"    while first and not os.path.exists({base!r} + '/go'): time.sleep(0.01)\n"
+                    "    first = False\nos.register_at_fork(before=held)\nx = 2\nos.getpid()"
+                ).stdout
+            )
+            box.settle()
+            os.mkdir(f"{base}/go")
+            ran = box.call("x")
+            self.assertEqual(ran.stdout, "2\n")
+            self.assertIn("don't get ready", ran.done["sandbox"]["noWayBack"])
+            _until(lambda: not _children(pid))
+
+    def test_memory_that_is_taken_while_it_copies_itself(self) -> None:
+        """The guest looks at it then too, where no cgroup bounds it."""
+        hook = "import os; x = b''\ndef before():\n    global x\n    x = b'1' * (200 << 20)\n    while True: pass\n"
+        options = {"watch": {"memoryBytes": 100 << 20, "processes": 50}}
+        with Sandbox() as box:
+            box.call("y = 1", **options)
+            box.call(f"{hook}os.register_at_fork(before=before)\ny = 2", **options)
+            ran = box.call("y", **options)
+            self.assertEqual(ran.stdout, "1\n", ran)
+            self.assertIn("ended between calls (memory)", ran.done["sandbox"]["reason"])
+
     def test_an_order_that_is_not_begun_when_it_has_died_so(self) -> None:
         with Sandbox() as box:
             box.call("import os; x = 1")
@@ -265,7 +308,7 @@ class Racing(unittest.TestCase):
 
     def test_what_else_may_run_has_the_copy_made_before_done(self) -> None:
         """A thread, or another process: none of them runs between calls for the sake of a copy."""
-        thread = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
+        thread = f"import threading; {THREAD}"
         other = "import subprocess; subprocess.Popen(['sleep', '600'])"
         never = {"rescue": ("        if self._later and ", "        if False and ")}  # a copy behind done
         for code, began in (("pass", 1), (thread, 2), (other, 3)):  # one of them is of before the call
@@ -461,7 +504,10 @@ class Words(unittest.TestCase):
         with Sandbox() as box:
             box.call(PREPARED)
             said = "unfit=['call 555-0100'], errno=11, why='call 555-0100'"
-            ran = box.call(f"say('ended', status=0, {said}); say('made', {said})\nwhile True: pass")
+            ran = box.call(
+                f"import threading\n{THREAD}\n"  # the copy is made before the call is over
+                f"say('ended', status=0, {said}); say('made', {said})\nwhile True: pass"
+            )
             self.assertEqual(
                 ran.done["sandbox"]["noWayBack"],
                 "its processes and threads are as many as there may be; end some, or join threads",
