@@ -186,7 +186,7 @@ class Loop:
         if self._watch and not self._run.running and not on:  # it has copied itself
             self._watch = None
         awaited = (self._run.running or on) and self._watch is None and any(self._run.watch)
-        if awaited and now - self._run.began >= SOON:  # short code has ended by now, and needs no look
+        if awaited and now - self._run.began >= self._soon:  # what is short has ended by now, and needs no look
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
 
@@ -196,6 +196,11 @@ class Loop:
         poller.register(self._wake[0], select.POLLIN)
         poller.poll(ENDING)
         self._reap()
+
+    @property
+    def _soon(self) -> float:
+        """Seconds after which it is watched what code takes, or the copy of a process."""
+        return SOON if self._run.running else INTERVAL
 
     def _holds_back(self, now: float) -> bool:
         """Reports whether the word that the code has begun waits for what comes next.
@@ -270,6 +275,8 @@ class Loop:
             times.append(self._looked + INTERVAL)
         elif self._run.running and (any(self._run.watch) or now - self._run.began < SOON):
             times.append(self._run.began + SOON)
+        elif sandbox and sandbox.copying and any(self._run.watch):
+            times.append(self._run.began + self._soon)
         return max(0.0, min(times) - now) * 1000
 
     def _handle(self, fd: int, event: int) -> None:

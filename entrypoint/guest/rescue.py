@@ -142,7 +142,7 @@ class Sandbox:
         """Has the process with the variables copy itself."""
         self.tidies = 0.0
         if self._later and processes.alive(self._run.child):
-            self._later = False
+            self._later, self._run.began = False, time.monotonic()
             self._ask(_BETWEEN, rehearse=not self._run.order)
             processes.send(self._run.child, signal.SIGCONT)
 
@@ -164,7 +164,7 @@ class Sandbox:
     @property
     def copying(self) -> bool:
         """Whether the process copies itself between two calls: what is to be done next waits for that."""
-        return self._asked == _BETWEEN and processes.alive(self._run.child)
+        return self._asked == _BETWEEN and self._run.status is None
 
     def cancelled(self) -> bool:
         """Reports whether a cancel has come before the code began, so that nothing is to be killed."""
@@ -257,7 +257,7 @@ class Sandbox:
         self.spare = copy
         if asked == _BETWEEN:
             self._unsaid = not copy
-            self._one = self._is_one()
+            self._one = self._others() == [self._run.child]
         if asked == _FIRST and self._run.cancelled_id == self._run.id:
             self.freeze()
             outcome.cancelled(self._run)
