@@ -32,7 +32,7 @@ _SIGNALS = {int(number) for number in signal.valid_signals() - {signal.SIGKILL, 
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _RUNG = {signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF}  # by those
 
-_CALL = {"type": "execute", "code": "0 and print(1)\n", "options": {}}
+_CALL = {"type": "execute", "code": "n = 0\nif n:\n    print(n)\n", "options": {}}
 
 SHOWN = 100  # calls whose lines tracebacks can show
 
