@@ -68,7 +68,7 @@ func (system) Delete(account string) error {
 }
 
 // bounded runs one operation of a library that has no context. One that hangs keeps its goroutine
-// until the bus answers or the process ends.
+// until the bus answers or the process ends. Until then it may take effect, also after a later one.
 func bounded(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()

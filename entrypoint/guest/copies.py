@@ -56,7 +56,7 @@ class Copies:
             if processes.is_copy(pid, self._run.child):
                 self.why, self._rest = "", FEW
                 return pid
-            self.drop(frame)
+            self.drop(frame, others)
         if "pid" in frame:
             self.why = "what its process has made is no copy that waits"
         elif number == errno.EAGAIN:
@@ -67,15 +67,15 @@ class Copies:
             self.why = self.no_use or "its process has made none"
         return 0
 
-    def drop(self, frame: wire.Frame, others: tuple[int, ...] = ()) -> None:
+    def drop(self, frame: wire.Frame, others: tuple[int, ...]) -> None:
         """Ends a copy that no one waits for, unless it is one of the others."""
         pid = frame.get("pid")
         if type(pid) is int and pid not in others and processes.parent(pid) == self._run.child:
             processes.kill(pid)
 
-    def late(self, frame: wire.Frame) -> None:
+    def late(self, frame: wire.Frame, others: tuple[int, ...]) -> None:
         """Ends a copy that doesn't come to wait. Some of the next calls have none: it would hold them up."""
-        self.drop(frame)
+        self.drop(frame, others)
         self._without, self._rest = self._rest, 2 * self._rest
 
     @property

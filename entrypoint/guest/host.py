@@ -130,7 +130,6 @@ class Host:
         if frame["type"] == "execute":
             self._files_are_of(frame["id"])
         self._run.asked, self._run.id, self._run.order, self._run.line = True, frame["id"], frame, line
-        self._run.bound(frame.get("options") or {})
 
 
 def _is(value: object, kind: type | tuple[type, ...]) -> bool:

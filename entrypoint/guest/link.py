@@ -14,7 +14,7 @@ except ImportError:  # no CPython
 
 from guest import wire
 
-ORDERS = ("execute", "spare")  # what is for the thread that runs the code
+ORDERS = ("execute", "spare", "rehearse")  # what is for the thread that runs the code
 Deliver = Callable[[wire.Frame], None]
 
 # The code may put something else in their place.

@@ -56,6 +56,7 @@ class Loop:
         self._heard = time.monotonic()
         self._looked = 0.0
         self._watch: Watch | None = None
+        self._watches = True  # but while files are read or written, which takes memory of this process's
         self._link_open = True
         self._wake = os.pipe()
 
@@ -104,7 +105,7 @@ class Loop:
             for fd in self._left[:-MAX_LEFT]:
                 os.close(fd)
             del self._left[:-MAX_LEFT]
-        self._watch, self._output = None, self._printed
+        self._watch, self._watches, self._output = None, True, self._printed
         self._run.warm = self._run.ready
         return True
 
@@ -112,6 +113,9 @@ class Loop:
         """Does what the host asks for."""
         run, requests = self._run, self._requests if self._link_open else None
         execute, run.order = order["type"] == "execute", None
+        self._watch, self._watches = None, "options" in order
+        if self._watches:
+            run.bound(order["options"])
         if order["type"] == "undo":
             frame = sandbox.undo(requests)
             run.send({"type": "done", "id": run.id, "durationMs": 0, **frame})
@@ -147,6 +151,9 @@ class Loop:
         now = time.monotonic()
         if now - self._heard > wire.SILENCE:
             raise Stop(wire.EXIT_SILENT, f"nothing heard from the host for {wire.SILENCE:g} s")
+        sandbox = self._run.sandbox
+        if self._watch and not self._awaits_watch():
+            self._watch = None
         if self._watch and now - self._looked >= INTERVAL and not self._run.done:
             self._looked = now
             reason, because = self._watch.exceeded()
@@ -155,9 +162,8 @@ class Loop:
                 self._run.kill(reason, because)
         if self._output.due is not None and self._output.due <= now:
             self._output.flush()
-        sandbox = self._run.sandbox
         if sandbox:
-            sandbox.overdue(now)
+            sandbox.overdue(now, self._requests if self._link_open else None)
             if self._run.running and not self._run.job:
                 sandbox.drop_older(now)
             if sandbox.tidies and (sandbox.tidies <= now or self._run.order):
@@ -182,13 +188,16 @@ class Loop:
             unread = f"results that the code left unread took more than {wire.UNREAD_MAX >> 20} MiB"
             self._run.kill("memory", unread)
             self._run.to_child.clear()
-        on = self._ahead or bool(sandbox and (sandbox.running or sandbox.copying))
-        if self._watch and not self._run.running and not on:  # it has copied itself
-            self._watch = None
-        awaited = (self._run.running or on) and self._watch is None and any(self._run.watch)
-        if awaited and now - self._run.began >= self._soon:  # what is short has ended by now, and needs no look
+        if self._watch is None and self._awaits_watch() and now - self._run.began >= self._soon:
             self._watch = Watch(*self._run.watch, None if os.getpid() == 1 else self._run.child)
             self._looked = now
+
+    def _awaits_watch(self) -> bool:
+        """Reports whether anything runs that is to be watched."""
+        if not self._watches or not any(self._run.watch):
+            return False
+        sandbox = self._run.sandbox
+        return self._run.running or self._ahead or bool(sandbox and (sandbox.running or sandbox.copying))
 
     def _let_end(self) -> None:
         """Waits for a child that is ending: until it has ended its memory counts twice (fastexit.py)."""
@@ -199,7 +208,10 @@ class Loop:
 
     @property
     def _soon(self) -> float:
-        """Seconds after which it is watched what code takes, or the copy of a process."""
+        """Seconds after which it is watched what code takes, or a process that copies itself.
+
+        Most of either has ended by then, and a look takes time.
+        """
         return SOON if self._run.running else INTERVAL
 
     def _holds_back(self, now: float) -> bool:
@@ -273,9 +285,7 @@ class Loop:
             times.append(self._output.due)
         if self._watch:
             times.append(self._looked + INTERVAL)
-        elif self._run.running and (any(self._run.watch) or now - self._run.began < SOON):
-            times.append(self._run.began + SOON)
-        elif sandbox and sandbox.copying and any(self._run.watch):
+        elif self._awaits_watch() or self._run.running and now - self._run.began < SOON:
             times.append(self._run.began + self._soon)
         return max(0.0, min(times) - now) * 1000
 

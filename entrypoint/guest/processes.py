@@ -27,8 +27,12 @@ def threads(pid: int) -> int:
 
 
 def alive(pid: int) -> bool:
-    fields = stat(pid)
-    return bool(fields) and fields[0] not in "ZX"
+    return _lives(stat(pid))
+
+
+def _lives(fields: list[str]) -> bool:
+    """Reports it by the fields of stat. A process whose first thread has ended is a zombie by its state."""
+    return len(fields) > 2 and (fields[0] not in "ZX" or len(fields) > _THREADS and int(fields[_THREADS]) > 1)
 
 
 def parent(pid: int) -> int:
@@ -57,7 +61,7 @@ def others(groups: Container[int] | None, family: Container[int], left: Containe
     found = []
     for pid in _all():
         fields = stat(pid) if pid not in left else []
-        if len(fields) < 3 or fields[0] in "ZX":
+        if not _lives(fields):
             continue
         if groups is None or int(fields[2]) in groups or int(fields[1]) in family:
             found.append(pid)

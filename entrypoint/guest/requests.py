@@ -14,7 +14,7 @@ _CODES = {
 _TOO_LONG = f"above the limit of {wire.MAX_FRAME} bytes a frame"
 _NAME = 1000  # characters of a name
 _MODULE = 100  # and of a module's
-_OF_A_CALL = ("begun", "ended", "made", "waits", "took")  # of a sandbox
+_OF_A_CALL = ("begun", "ended", "made", "waits", "rehearsed", "took")  # of a sandbox
 LEFT_MAX = 4 << 20  # bytes that are read to be dropped; a pipe or socket holds less
 _PIECE = {"name": str, "mime": str, "data": str, "chunk": int, "of": int}
 

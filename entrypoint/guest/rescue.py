@@ -30,6 +30,7 @@ ENOUGH = 0.05  # seconds after which a call isn't held up by the end of a proces
 # What the process of the variables has been asked for.
 _FIRST, _BEGUN, _AGAIN = "a copy before the first call", "code", "a copy of a copy"
 _ENDED, _BETWEEN = "a copy before the call is over", "a copy between two calls"
+_REHEARSAL = "a call without effect behind that copy"
 
 
 class Sandbox:
@@ -143,7 +144,7 @@ class Sandbox:
         self.tidies = 0.0
         if self._later and processes.alive(self._run.child):
             self._later, self._run.began = False, time.monotonic()
-            self._ask(_BETWEEN, rehearse=not self._run.order)
+            self._ask(_BETWEEN)
             processes.send(self._run.child, signal.SIGCONT)
 
     def _execute(self) -> None:
@@ -155,28 +156,32 @@ class Sandbox:
         self._asked, self.until = _BEGUN, time.monotonic() + PATIENCE
 
     def _ask(self, what: str, **more: object) -> None:
-        """Asks the process for a copy of itself."""
+        """Asks the process for a copy of itself, or to rehearse a call."""
         self._waits, self._made = False, None
         self._asked = what
-        self.until = time.monotonic() + (READY if what in (_ENDED, _BETWEEN) else PATIENCE)
-        self._run.to_child.push(wire.encode({"type": "spare", "key": self._key, **more}))
+        soon, kind = what in (_ENDED, _BETWEEN, _REHEARSAL), "rehearse" if what == _REHEARSAL else "spare"
+        self.until = time.monotonic() + (READY if soon else PATIENCE)
+        self._run.to_child.push(wire.encode({"type": kind, "key": self._key, **more}))
 
     @property
     def copying(self) -> bool:
         """Whether the process copies itself between two calls: what is to be done next waits for that."""
-        return self._asked == _BETWEEN and self._run.status is None
+        if self._asked not in (_BETWEEN, _REHEARSAL) or self._run.status is not None:
+            return False
+        return processes.alive(self._run.child)  # where it has died, status may be forgotten already
 
     def cancelled(self) -> bool:
         """Reports whether a cancel has come before the code began, so that nothing is to be killed."""
         return self._asked == _FIRST or self._run.order is not None
 
     def said(self, kind: str, frame: wire.Frame) -> None:
-        """Takes what the process says of itself: begun, ended, made, took; and what its copy says: waits.
+        """Takes what the process says of itself: begun, ended, made, rehearsed, took; and what its copy
+        says: waits.
 
-        It changes nothing but who is asked next, and counts only in the call it is about. A copy that
-        is made later than in READY is ended, or it would wait as long as the sandbox lasts.
+        It changes nothing but who is asked next, and counts only in the call it is about. But a copy
+        that is made later than in READY is ended, or it would wait as long as the sandbox lasts.
         """
-        asked = self._asked not in ("", _BEGUN) and self.is_of_call(frame)
+        asked = self._asked not in ("", _BEGUN, _REHEARSAL) and self.is_of_call(frame)
         if kind == "made" and not asked:
             self._copies.drop(frame, (self.spare, self.older, self._fresh, self._useless))
         if not self.is_of_call(frame) or self._run.killed or self._run.status is not None:
@@ -188,6 +193,9 @@ class Sandbox:
             self._waits = True
         elif kind == "begun":
             self.begun()
+        elif kind == "rehearsed" and self._asked == _REHEARSAL:
+            self._asked, self.until = "", 0.0
+            self.freeze()
         elif kind == "made" and asked and self._made is None:
             self._made = frame
         elif kind == "ended" and self._run.running and self._asked in ("", _BEGUN):
@@ -227,7 +235,7 @@ class Sandbox:
         the one that runs code and the one that reads answers.
         """
         child = self._run.child
-        return processes.threads(child) <= 1 + self._reads and self._others() == [child]
+        return 0 < processes.threads(child) <= 1 + self._reads and self._others() == [child]
 
     def called(self) -> None:
         """Takes a call of a tool."""
@@ -258,6 +266,9 @@ class Sandbox:
         if asked == _BETWEEN:
             self._unsaid = not copy
             self._one = self._others() == [self._run.child]
+            if copy and not self._run.order:
+                self._ask(_REHEARSAL)
+                processes.send(self._run.child, signal.SIGCONT)
         if asked == _FIRST and self._run.cancelled_id == self._run.id:
             self.freeze()
             outcome.cancelled(self._run)
@@ -325,20 +336,29 @@ class Sandbox:
             return {"ok": False, "error": error, "sandbox": self.stands()}
         return {"ok": True, "sandbox": self.stands("before")}
 
-    def overdue(self, now: float) -> None:
+    def overdue(self, now: float, requests: Requests | None) -> None:
         """Ends a call whose process doesn't answer."""
         if self.until and now >= self.until:
             self.until = 0.0
-            if self._asked == _BETWEEN and not self.copying:  # it has ended, which _there will find
+            if self._asked in (_BETWEEN, _REHEARSAL) and not self.copying:  # it has ended: see _there
                 return
             if self._made is None and self._asked in (_FIRST, _BEGUN, _AGAIN):
                 self._run.kill("deaf")
             else:
-                self._do_without()
+                self._do_without(requests)
 
-    def _do_without(self) -> None:
-        """Goes on without a copy that doesn't come to wait."""
-        self._copies.late(self._made or {})
+    def _do_without(self, requests: Requests | None) -> None:
+        """Goes on without a copy that doesn't come to wait, or a rehearsal that doesn't end."""
+        asked = self._asked
+        self.freeze()
+        if requests:  # the host may have kept it from being heard
+            requests.take()
+        if self._asked != asked:
+            return
+        if asked == _REHEARSAL:
+            self._asked = ""
+            return
+        self._copies.late(self._made or {}, (self.spare, self.older))
         self._made = {}
         self._complete()
 
@@ -457,7 +477,7 @@ class Sandbox:
             self._ask(_AGAIN)
             done = self._heard(requests, min(until, time.monotonic() + READY), lambda: not self._asked)
             if not done and self._made is not None:
-                self._do_without()
+                self._do_without(requests)
                 done = True
             self._asked, self.until = "", 0.0
             self.spare, self.older = (self.spare, 0) if done else keep

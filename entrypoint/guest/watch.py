@@ -60,8 +60,11 @@ class Watch:
         bound = self._processes or PID_MAX
         if len(members) > bound:  # before any is looked at: a fork bomb is faster than that
             return "processes", ""
-        for pid in members:
+        for at, pid in enumerate(members):
             fields = _some(read(f"/proc/{pid}/status"), "Threads", *_RESIDENT)
+            if "VmRSS" not in fields and fields.get("Threads", 0) > 1:
+                members[at] = pid = _thread_of(pid)
+                fields = {**fields, **_some(read(f"/proc/{pid}/status"), *_RESIDENT)}
             threads += fields.get("Threads", 0)
             used += _resident(fields)
             if threads > bound:
@@ -90,6 +93,20 @@ class Watch:
         if self._session is None:
             return pids
         return [pid for pid in pids if _session(pid) == self._session]
+
+
+def _thread_of(pid: str) -> str:
+    """A thread of a process whose first one has ended, and with it what /proc/<pid> says of memory.
+
+    /proc/<tid>, which isn't listed, says it of the same process.
+    """
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            if "VmRSS:" in read(f"/proc/{thread}/status"):
+                return thread
+    except OSError:  # it has ended
+        pass
+    return pid
 
 
 def used_by(pid: int) -> int:

@@ -10,7 +10,7 @@ import unittest
 import unittest.mock
 
 from guest import confine, watch
-from guest_tests.host import Guest, Ran, run
+from guest_tests.host import ENDS_THREAD, Guest, Ran, run
 
 MIB = 1 << 20
 
@@ -138,6 +138,17 @@ class Watching(unittest.TestCase):
             "time.sleep(1000)"
         )
         self.assertEqual(run(code, watch={"memoryBytes": 120 * MIB}).wait["killed"], "memory")
+
+    def test_memory_of_a_process_whose_first_thread_has_ended(self) -> None:
+        """It is a zombie by its state, of which the kernel tells no memory."""
+        code = (
+            "import threading, time\n"
+            "def take():\n"
+            "    while ') Z' not in open('/proc/self/stat').read(): time.sleep(0.01)\n"
+            "    x = b'y' * (200 << 20)\n    time.sleep(1000)\n"
+            f"threading.Thread(target=take).start()\n{ENDS_THREAD}"
+        )
+        self.assertEqual(run(code, watch={"memoryBytes": 100 * MIB}).wait["killed"], "memory")
 
     def test_shared_pages_count_once(self) -> None:
         code = (

@@ -10,7 +10,7 @@ import unittest
 from collections.abc import Callable
 
 from guest import processes
-from guest_tests.host import PATIENCE, Guest, Ran
+from guest_tests.host import ENDS_THREAD, PATIENCE, Guest, Ran
 from guest_tests.test_files import changed, piece
 from guest_tests.test_sandbox import Sandbox, here, state
 
@@ -59,7 +59,7 @@ class Forged(unittest.TestCase):
 
     def test_a_sandbox_that_has_closed_its_link_is_lost(self) -> None:
         """Also when its process lives and says that the call has ended well."""
-        with Sandbox({"rescue": ("READY = 5.0", "READY = 0.5")}) as box:
+        with Sandbox(_quick()) as box:
             box.call(PREPARED)
             ran = box.call(
                 "import subprocess\nfor pid in copies(): os.kill(pid, 9)\n"
@@ -236,21 +236,43 @@ class Racing(unittest.TestCase):
             self.assertEqual(box.call("x").stdout, "1\n")
 
     def test_what_is_rehearsed_behind_a_copy(self) -> None:
-        """Functions that the code has replaced aren't called, and streams that it has closed don't matter."""
+        """It runs code, but calls neither print nor displayhook, and a stream that is closed doesn't matter."""
+        always = {"rescue": ("if copy and not self._run.order:", "if copy:")}
+        shown = "import builtins, sys; seen, ran = [], []"
         for code in (
-            "import builtins, sys\nseen = []\nbuiltins.print = sys.displayhook = lambda *a, **k: seen.append(a)",
-            "import sys\nseen = []\nsys.stdout.close()",
+            "builtins.print = sys.displayhook = lambda *a, **k: seen.append(a)",
+            "sys.stdout.close(); sys.excepthook = lambda *a: seen.append(a)",
         ):
-            always = {"rescue": ("rehearse=not self._run.order", "rehearse=True")}
+            hook = "sys.addaudithook(lambda event, args: ran.append(event) if event == 'exec' else None)"
             with self.subTest(code), Sandbox(always) as box:
-                box.call(code)
+                box.call(f"{shown}; {hook}; {code}; before = len(ran)")
                 box.settle()
-                self.assertEqual(box.call("import sys; sys.stdout.write(repr(seen))").stdout[:2], "[]")
+                ran = box.call("sys.stdout.write(f'{len(ran) - before} {seen}')")
+                self.assertEqual(ran.stdout[:4], "2 []", ran)  # the rehearsal's, and this call's
                 self.assertEqual(state(box.bad()), "before")
+
+    def test_a_rehearsal_that_does_not_end(self) -> None:
+        """The copy behind which it was is there all the same, and what is asked for waits for READY."""
+        for does, stdout in (("os.kill(os.getpid(), 9)", "1\n"), ("pass", "2\n")):
+            with self.subTest(does), tempfile.TemporaryDirectory() as base, Sandbox(_quick()) as box:
+                hook = (
+                    "import os, sys, time; x, armed = 1, False\ndef hook(event, args):\n"
+                    f"    if event != 'exec' or not armed or os.path.exists({base!r} + '/in'): return\n"
+                    f"    os.mkdir({base!r} + '/in'); {does}; globals().update(x=2)\n"
+                    f"    while not os.path.exists({base!r} + '/go'): time.sleep(0.01)\n"
+                    "sys.addaudithook(hook); armed = True"
+                )
+                box.call(hook)
+                _until(lambda base=base: os.path.exists(f"{base}/in"))
+                box.settle()
+                os.mkdir(f"{base}/go")
+                self.assertEqual(box.call("x").stdout, stdout)
+                self.assertEqual(state(box.bad()), "before")
+                self.assertEqual(box.call("x").stdout, stdout)
 
     def test_a_copy_that_is_made_too_late(self) -> None:
         """It is ended, and doesn't make the sandbox one of several processes."""
-        with Sandbox({"rescue": ("READY = 5.0", "READY = 0.5")}) as box, tempfile.TemporaryDirectory() as base:
+        with Sandbox(_quick()) as box, tempfile.TemporaryDirectory() as base:
             box.call("import os, time; x = 1")
             pid = int(
                 box.call(
@@ -273,12 +295,13 @@ class Racing(unittest.TestCase):
         with Sandbox() as box:
             box.call("y = 1", **options)
             box.call(f"{hook}os.register_at_fork(before=before)\ny = 2", **options)
-            ran = box.call("y", **options)
-            self.assertEqual(ran.stdout, "1\n", ran)
-            self.assertIn("ended between calls (memory)", ran.done["sandbox"]["reason"])
+            told = box.order(type="files", op="list", path="/")  # which bounds nothing itself
+            self.assertIn("ended between calls (memory)", told.done["sandbox"]["reason"])
+            self.assertEqual(box.call("y", **options).stdout, "1\n")
 
     def test_an_order_that_is_not_begun_when_it_has_died_so(self) -> None:
-        with Sandbox() as box:
+        """Nothing waits for the copy any more."""
+        with Sandbox(changed={"rescue": ("READY = 5.0", "READY = 600.0")}) as box:
             box.call("import os; x = 1")
             box.call("x = 2; os.register_at_fork(before=lambda: os.kill(os.getpid(), 9))")
             box.guest.send({"type": "cancel", "id": "run-c"})
@@ -316,6 +339,26 @@ class Racing(unittest.TestCase):
             with self.subTest(code), Sandbox(changed=never) as box:
                 pid = int(box.call(f"{code}\nimport os; os.getpid()").stdout)
                 self.assertEqual(len(_children(pid)), began)
+        with Sandbox(changed=never) as box:  # the thread that reads the answers of tools is none of them
+            box.begin("try: runtime.load_server('x')\nexcept ToolError: pass\nimport os; print(os.getpid())")
+            call = box.guest.until("tool_call")[-1]["callId"]
+            error = {"code": "tool_error", "message": "x"}
+            box.guest.send({"type": "tool_result", "callId": call, "ok": False, "error": error})
+            self.assertEqual(len(_children(int(Ran(box.guest.until("done")).stdout))), 1)
+
+    @here
+    def test_code_whose_first_thread_has_ended(self) -> None:
+        """The process is a zombie by its state, and can be ended and taken back all the same."""
+        with Sandbox() as box:
+            box.call("x = 1")
+            run = box.begin(
+                f"import threading; x = 2\n{THREAD.replace(', daemon=True', '')}\n"
+                f"print('up', flush=True)\n{ENDS_THREAD}"
+            )
+            box.guest.until("output")
+            box.guest.send({"type": "cancel", "id": run})
+            self.assertEqual(state(Ran(box.guest.until("done"))), "before")
+            self.assertEqual(box.call("x").stdout, "1\n")
 
     def test_a_process_that_ends_between_calls(self) -> None:
         with Sandbox() as box:
@@ -525,6 +568,10 @@ class Words(unittest.TestCase):
                 frames = box.guest.until("done")
                 taken = [frame["bytes"] for frame in frames if frame["type"] == "taken"]
                 self.assertTrue(all(0 < told < 4 << 20 for told in taken), taken)
+
+
+def _quick() -> dict[str, tuple[str, str]]:
+    return {"rescue": ("READY = 5.0", "READY = 0.5")}
 
 
 def _children(pid: int) -> list[int]:

@@ -56,7 +56,7 @@ class Sandbox:
 
     def settle(self) -> None:
         """Waits until the process has copied itself: what is asked for next comes after that."""
-        self.order(type="files", op="list", path="/", options={})
+        self.order(type="files", op="list", path="/")
 
     def bad(self) -> Ran:
         """A call that is taken back."""
