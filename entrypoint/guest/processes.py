@@ -11,7 +11,7 @@ from guest.light_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container
 
-_THREADS, _BLOCKED = 17, 29  # of stat's fields
+_THREADS, _BLOCKED, _CAUGHT = 17, 29, 31  # of stat's fields
 # The signals up to 31, of which alone stat tells, but the two that can't be blocked.
 _ALL = sum(1 << number - 1 for number in range(1, 32) if number not in (signal.SIGKILL, signal.SIGSTOP))
 
@@ -51,6 +51,12 @@ def is_copy(pid: int, child: int) -> bool:
     blocked = int(fields[_BLOCKED])
     told = any(int(field) for field in stat(os.getpid())[_BLOCKED : _BLOCKED + 3])
     return int(fields[_THREADS]) <= 1 and (blocked | _ALL == blocked or not told)
+
+
+def heeds(pid: int, number: int) -> bool:
+    """Reports whether a process has a handler of a signal. No kernel but Linux tells."""
+    fields = stat(pid)
+    return len(fields) > _CAUGHT and bool(int(fields[_CAUGHT]) >> number - 1 & 1)
 
 
 def others(groups: Container[int] | None, family: Container[int], left: Container[int]) -> list[int]:

@@ -135,6 +135,7 @@ class Repeat:
             told = f"the guest could not prepare the run: {kind}: {e}"
             self._claim({"code": "internal_error", "type": kind, "message": told})
             return 1
+        self._spares.collect()
         try:
             _sigmask(signal.SIG_SETMASK, self._mask)
             execute.run(str(frame.get("code")), self._namespace, self._packages)

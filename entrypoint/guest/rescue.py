@@ -114,11 +114,9 @@ class Sandbox:
         return frozenset(self._others()) - {self._run.child}
 
     def thaw(self) -> None:
-        """Has all processes go on. Where there is but one and its copies, those needn't be woken."""
-        if self._one:
-            processes.send(self._run.child, signal.SIGCONT)
-        else:
-            processes.signal_all(self._run.child, signal.SIGCONT)
+        """Has all processes go on but the copies, of which the code would have a SIGCHLD each."""
+        for pid in [self._run.child] if self._one else self._others():
+            processes.send(pid, signal.SIGCONT)
 
     def freeze(self) -> None:
         """Stops all processes; of a sandbox whose processes run on, only the one with the variables."""
@@ -128,15 +126,25 @@ class Sandbox:
             processes.send(self._run.child, signal.SIGSTOP)
 
     def drop_older(self, now: float) -> None:
-        """Ends the process that undo would have needed, once a call is under way."""
-        if self.older and not self._unsaid and now - self._run.began >= ENOUGH:
+        """Ends the process that undo would have needed, once a call is under way.
+
+        Where the code has a handler of SIGCHLD this waits for the end of the call: see rest.
+        """
+        if self.older and not self._unsaid and now - self._run.began >= ENOUGH and not self._heeds():
             processes.kill(self.older)
             self.older = 0
+
+    def _heeds(self) -> bool:
+        return processes.heeds(self._run.child, signal.SIGCHLD)
 
     def rest(self) -> None:
         """Ends the process that isn't needed, and puts off tidy, which would keep done from the client."""
         self.tidies = time.monotonic() + REST
-        processes.kill(self._useless)  # now: the next call isn't to have the signal of its end
+        processes.kill(self._useless)
+        if self._heeds():  # the signal of its end is to come before the next call: see Spares.collect
+            until = time.monotonic() + ENOUGH
+            while processes.alive(self._useless) and time.monotonic() < until:
+                time.sleep(SOON)
         self._useless = 0
 
     def tidy(self) -> None:

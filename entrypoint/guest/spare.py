@@ -19,7 +19,7 @@ from guest.link import Link
 
 _fork, _exit, _setpgid, _waitpid, _write = os.fork, os._exit, os.setpgid, os.waitpid, os.write
 _sigmask, _sigwait, _sigpending = signal.pthread_sigmask, signal.sigwait, signal.sigpending
-_sigwaitinfo = signal.sigwaitinfo
+_sigwaitinfo, _waitid = signal.sigwaitinfo, os.waitid
 
 SI_USER = 0  # the code of a signal that kill has sent
 
@@ -57,7 +57,7 @@ class Spares:
         The spare itself tells it when it waits. It doesn't return in that; once that has taken over,
         it raises TookOver there.
         """
-        self._made = [pid for pid in self._made if not _ended(pid)]
+        self.collect()
         state, waits = _random_state(), wire.encode({"type": "waits", "key": key})
         try:
             pid = self._fork()
@@ -71,6 +71,15 @@ class Spares:
         except BaseException:
             _exit(1)
         raise TookOver
+
+    def collect(self) -> None:
+        """Collects copies that have ended, and the SIGCHLD of copies: the code has no part in them.
+
+        All signals are blocked. The signal stays where a process of the code's own has ended.
+        """
+        self._made = [pid for pid in self._made if not _ended(pid)]
+        if signal.SIGCHLD in _sigpending() and not _any_ended():
+            _sigwait({signal.SIGCHLD})
 
     def _fork(self) -> int:
         """Forks without the warning that Python 3.12 gives beside threads."""
@@ -111,6 +120,14 @@ def _ended(pid: int) -> bool:
         return _waitpid(pid, os.WNOHANG)[0] == pid
     except OSError:  # not this process's, or collected by the code
         return True
+
+
+def _any_ended() -> bool:
+    """Reports whether a child has ended, and collects none."""
+    try:
+        return _waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except OSError:
+        return False
 
 
 def _random_state() -> object:

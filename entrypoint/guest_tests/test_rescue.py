@@ -484,6 +484,19 @@ class LeftBehind(unittest.TestCase):
             self.assertEqual((ran.error["type"], state(ran)), ("TimeoutError", "kept"))
 
     @here
+    def test_the_copies_give_the_code_no_signal(self) -> None:
+        """A handler of SIGCHLD hears of the code's own processes alone."""
+        with Sandbox() as box:
+            box.call("import os, signal, time\ngot = []\nsignal.signal(17, lambda *a: got.append(1))")
+            slow = "for _ in range(9): print(0); time.sleep(0.03)"  # the loop of the supervisor goes round
+            for does in ("pass", "pass", slow, "pass"):
+                box.settle()
+                self.assertEqual(box.call(f"{does}\nlen(got)").stdout[-2:], "0\n", does)
+            fork = "p = os.fork()\nif p == 0: os._exit(0)\n"
+            self.assertEqual(box.call(f"{fork}os.waitpid(p, 0)\nlen(got)").stdout, "1\n")
+            box.call(f"{fork}os.waitid(os.P_PID, p, os.WEXITED | os.WNOWAIT)\ngot.clear()")
+            self.assertEqual(box.call("len(got), os.waitpid(p, 0)[1]").stdout, "(1, 0)\n")
+
     def test_a_signal_between_calls(self) -> None:
         with Sandbox() as box:
             code = (
