@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -18,7 +19,7 @@ ORDERS = ("execute", "spare", "rehearse")  # what is for the thread that runs th
 Deliver = Callable[[wire.Frame], None]
 
 # The code may put something else in their place.
-_getpid, _write = os.getpid, os.write
+_getpid, _write, _sigmask = os.getpid, os.write, signal.pthread_sigmask
 
 _WHY = "the answer can't be read as JSON here: it is nested too deeply, or has a number of too many digits"
 _UNREADABLE: wire.Frame = {"ok": False, "error": {"code": "serialization_error", "message": _WHY}}
@@ -147,7 +148,11 @@ class Link:
             self._last += 1
             if self._reader is None:
                 reader = threading.Thread(target=self._read, name="mcp-results", daemon=True)
-                reader.start()  # may raise: then the next call tries again
+                mask = _sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the code's own threads
+                try:
+                    reader.start()  # may raise: then the next call tries again
+                finally:
+                    _sigmask(signal.SIG_SETMASK, mask)
                 self._reader = reader
             self._waiting[call] = deliver
             try:

@@ -283,7 +283,9 @@ class Loop:
             times.append(self._output.rests_until)
         if self._output.due is not None:
             times.append(self._output.due)
-        if self._watch:
+        if self._run.done:
+            pass
+        elif self._watch:
             times.append(self._looked + INTERVAL)
         elif self._awaits_watch() or self._run.running and now - self._run.began < SOON:
             times.append(self._run.began + self._soon)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The code may put something else in their place.
 _exit, _setitimer = os._exit, signal.setitimer
 _collects, _collect, _collect_none = gc.isenabled, gc.enable, gc.disable
-_sigwait, _sigpending = signal.sigwait, signal.sigpending
+_sigtimedwait, _sigpending = signal.sigtimedwait, signal.sigpending
 # Without what makes an enum of each signal that was blocked, which takes a call 0.3 ms.
 _sigmask: Callable[..., set[int]] = getattr(
     sys.modules.get("_signal"), "pthread_sigmask", signal.pthread_sigmask
@@ -75,6 +75,8 @@ class Repeat:
                     self._call(frame)
                 elif kind == "rehearse":
                     self._rehearse()
+                    if not self._link.mine():
+                        self._leave(0)
                     self._link.send({"type": "rehearsed", "key": key})
                 else:
                     self._link.send({"type": "made", "key": key, **self._spares.make(key)})
@@ -171,7 +173,7 @@ class Repeat:
         for timer in _TIMERS:
             _setitimer(timer, 0)
         while rung := _sigpending() & _RUNG:
-            _sigwait(rung)
+            _sigtimedwait(rung, 0)  # another thread may have taken it meanwhile
 
     def _prepare(self, frame: wire.Frame, options: wire.Frame) -> None:
         if not self._variables:

@@ -56,6 +56,7 @@ class Sandbox:
         self._one = False  # the last call has left no thread and no other process
         self._reads = False  # the process has a thread that reads the answers of tools
         self._later = False  # a copy is made once the host has been told how the call ended
+        self._rehearses = True  # until a rehearsal doesn't end
         self._unsaid = False  # that copy came to nothing, which the host has not been told
         self._before: frozenset[int] = frozenset()  # processes that were there before, and aren't the call's
         self._copies = Copies(run)
@@ -204,6 +205,7 @@ class Sandbox:
         elif kind == "rehearsed" and self._asked == _REHEARSAL:
             self._asked, self.until = "", 0.0
             self.freeze()
+            self._one = self._others() == [self._run.child]
         elif kind == "made" and asked and self._made is None:
             self._made = frame
         elif kind == "ended" and self._run.running and self._asked in ("", _BEGUN):
@@ -274,7 +276,7 @@ class Sandbox:
         if asked == _BETWEEN:
             self._unsaid = not copy
             self._one = self._others() == [self._run.child]
-            if copy and not self._run.order:
+            if copy and self._rehearses and not self._run.order:
                 self._ask(_REHEARSAL)
                 processes.send(self._run.child, signal.SIGCONT)
         if asked == _FIRST and self._run.cancelled_id == self._run.id:
@@ -358,13 +360,14 @@ class Sandbox:
     def _do_without(self, requests: Requests | None) -> None:
         """Goes on without a copy that doesn't come to wait, or a rehearsal that doesn't end."""
         asked = self._asked
-        self.freeze()
+        if asked != _FIRST:
+            self.freeze()
         if requests:  # the host may have kept it from being heard
             requests.take()
         if self._asked != asked:
             return
         if asked == _REHEARSAL:
-            self._asked = ""
+            self._asked, self._one, self._rehearses = "", False, False
             return
         self._copies.late(self._made or {}, (self.spare, self.older))
         self._made = {}

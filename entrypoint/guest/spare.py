@@ -19,7 +19,7 @@ from guest.link import Link
 
 _fork, _exit, _setpgid, _waitpid, _write = os.fork, os._exit, os.setpgid, os.waitpid, os.write
 _sigmask, _sigwait, _sigpending = signal.pthread_sigmask, signal.sigwait, signal.sigpending
-_sigwaitinfo, _waitid = signal.sigwaitinfo, os.waitid
+_sigwaitinfo, _sigtimedwait, _waitid = signal.sigwaitinfo, signal.sigtimedwait, os.waitid
 
 SI_USER = 0  # the code of a signal that kill has sent
 
@@ -79,7 +79,7 @@ class Spares:
         """
         self._made = [pid for pid in self._made if not _ended(pid)]
         if signal.SIGCHLD in _sigpending() and not _any_ended():
-            _sigwait({signal.SIGCHLD})
+            _sigtimedwait({signal.SIGCHLD}, 0)  # another thread may have taken it meanwhile
 
     def _fork(self) -> int:
         """Forks without the warning that Python 3.12 gives beside threads."""

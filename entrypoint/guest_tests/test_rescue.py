@@ -237,7 +237,7 @@ class Racing(unittest.TestCase):
 
     def test_what_is_rehearsed_behind_a_copy(self) -> None:
         """It runs code, but calls neither print nor displayhook, and a stream that is closed doesn't matter."""
-        always = {"rescue": ("if copy and not self._run.order:", "if copy:")}
+        always = {"rescue": ("if copy and self._rehearses and not self._run.order:", "if copy:")}
         shown = "import builtins, sys; seen, ran = [], []"
         for code in (
             "builtins.print = sys.displayhook = lambda *a, **k: seen.append(a)",
@@ -269,6 +269,27 @@ class Racing(unittest.TestCase):
                 self.assertEqual(box.call("x").stdout, stdout)
                 self.assertEqual(state(box.bad()), "before")
                 self.assertEqual(box.call("x").stdout, stdout)
+
+    def test_a_process_that_is_started_in_a_rehearsal(self) -> None:
+        """It goes on in the next call."""
+        always = {"rescue": ("if copy and self._rehearses and not self._run.order:", "if copy:")}
+        with Sandbox(always) as box:
+            box.call(
+                "import os, subprocess, sys; p, armed = None, False\ndef hook(event, args):\n"
+                "    global p, armed\n    if event == 'exec' and armed:\n"
+                "        armed = False; p = subprocess.Popen(['sleep', '0.2'])\n"
+                "sys.addaudithook(hook); armed = True"
+            )
+            box.settle()
+            self.assertEqual(box.call("p.wait()", watch={"processes": 20}).stdout, "0\n")
+
+    def test_a_first_copy_that_does_not_come_to_wait(self) -> None:
+        """The code runs all the same."""
+        dies = {"spare": ("_write(self._link.fd, waits)", "_exit(1)"), "rescue": ("PATIENCE = 10.0", "PATIENCE = 1.0")}
+        with Sandbox(dies) as box:
+            ran = box.call("print('code')")
+            self.assertEqual((ran.stdout, state(ran)), ("code\n", "kept"), ran.error)
+            self.assertIn("don't get ready", ran.done["sandbox"]["noWayBack"])
 
     def test_a_copy_that_is_made_too_late(self) -> None:
         """It is ended, and doesn't make the sandbox one of several processes."""
@@ -341,10 +362,7 @@ class Racing(unittest.TestCase):
                 self.assertEqual(len(_children(pid)), began)
         with Sandbox(changed=never) as box:  # the thread that reads the answers of tools is none of them
             box.begin("try: runtime.load_server('x')\nexcept ToolError: pass\nimport os; print(os.getpid())")
-            call = box.guest.until("tool_call")[-1]["callId"]
-            error = {"code": "tool_error", "message": "x"}
-            box.guest.send({"type": "tool_result", "callId": call, "ok": False, "error": error})
-            self.assertEqual(len(_children(int(Ran(box.guest.until("done")).stdout))), 1)
+            self.assertEqual(len(_children(int(answer(box).stdout))), 1)
 
     @here
     def test_code_whose_first_thread_has_ended(self) -> None:
@@ -492,6 +510,11 @@ class LeftBehind(unittest.TestCase):
             for does in ("pass", "pass", slow, "pass"):
                 box.settle()
                 self.assertEqual(box.call(f"{does}\nlen(got)").stdout[-2:], "0\n", does)
+            box.begin("try: runtime.load_server('x')\nexcept ToolError: pass")  # a thread reads its answer
+            answer(box)
+            for does in ("pass", slow):
+                box.settle()
+                self.assertEqual(box.call(f"{does}\nlen(got)").stdout[-2:], "0\n", does)
             fork = "p = os.fork()\nif p == 0: os._exit(0)\n"
             self.assertEqual(box.call(f"{fork}os.waitpid(p, 0)\nlen(got)").stdout, "1\n")
             box.call(f"{fork}os.waitid(os.P_PID, p, os.WEXITED | os.WNOWAIT)\ngot.clear()")
@@ -581,6 +604,14 @@ class Words(unittest.TestCase):
                 frames = box.guest.until("done")
                 taken = [frame["bytes"] for frame in frames if frame["type"] == "taken"]
                 self.assertTrue(all(0 < told < 4 << 20 for told in taken), taken)
+
+
+def answer(box: Sandbox) -> Ran:
+    """Answers the call of a tool."""
+    call = box.guest.until("tool_call")[-1]["callId"]
+    error = {"code": "tool_error", "message": "x"}
+    box.guest.send({"type": "tool_result", "callId": call, "ok": False, "error": error})
+    return Ran(box.guest.until("done"))
 
 
 def _quick() -> dict[str, tuple[str, str]]:
