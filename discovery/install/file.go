@@ -244,6 +244,12 @@ func writeNew(path string, content []byte, mode fs.FileMode, like fs.FileInfo) e
 	_, err = io.Copy(w, bytes.NewReader(content))
 	if err == nil && like != nil {
 		err = keepGroup(w, like)
+		if errors.Is(err, fs.ErrPermission) && mode>>3&7 == mode&7 {
+			err = nil // the group may do what others may
+		} else if errors.Is(err, fs.ErrPermission) {
+			err = errors.New("its group is none of yours, so the file can't be written again with that group; " +
+				"give it one of yours by chgrp")
+		}
 	}
 	if err == nil {
 		err = w.Chmod(mode)

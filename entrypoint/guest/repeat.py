@@ -81,7 +81,7 @@ class Repeat:
                 else:
                     self._link.send({"type": "made", "key": key, **self._spares.make(key)})
             except spare.TookOver:
-                pass
+                _each(self._streams.unlock)
             except BaseException:
                 _show()
             frame = self._next()

@@ -17,7 +17,7 @@ else:
 
 _fstat = os.fstat
 _write, _flush = io.BufferedWriter.write, io.BufferedWriter.flush  # looked up once, not for each print
-_print = io.TextIOWrapper.write
+_print, _begin = io.TextIOWrapper.write, io.BufferedWriter.__init__
 
 
 class Unheld(io.BufferedWriter):
@@ -51,6 +51,12 @@ class Kept:
         self._copies = [private(fd, PRIVATE - 3) for fd in range(3)]
         self._files = [_identity(fd) for fd in self._copies]
         self._printed: dict[str, TextIO] = {"stdout": sys.stdout, "stderr": sys.stderr}
+
+    def unlock(self) -> None:
+        """Gives streams a new lock, in a process that has one thread: others held the old one at the fork."""
+        for stream in self._printed.values():
+            if not _closed(stream) and type(stream.buffer) is Unheld:
+                _begin(stream.buffer, stream.buffer.raw)
 
     def touch(self) -> None:
         """Prints nothing."""

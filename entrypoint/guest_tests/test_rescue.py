@@ -283,6 +283,17 @@ class Racing(unittest.TestCase):
             box.settle()
             self.assertEqual(box.call("p.wait()", watch={"processes": 20}).stdout, "0\n")
 
+    def test_a_copy_of_a_process_that_was_printing(self) -> None:
+        """The lock of a stream that another thread held isn't held in it."""
+        prints = "import sys, threading\ndef go():\n    while True: sys.stderr.write('x' * 100 + '\\n')\n"
+        with Sandbox() as box:
+            box.call(f"{prints}threading.Thread(target=go, daemon=True).start()")
+            for _ in range(9):  # any one may find it unlocked
+                self.assertEqual(state(box.bad()), "before")
+                ran = box.call("print('on', file=sys.stderr); x = 1")
+                self.assertEqual((ran.stderr[-3:], ran.ok), ("on\n", True))
+                box.call("threading.Thread(target=go, daemon=True).start()")
+
     def test_a_first_copy_that_does_not_come_to_wait(self) -> None:
         """The code runs all the same."""
         dies = {"spare": ("_write(self._link.fd, waits)", "_exit(1)"), "rescue": ("PATIENCE = 10.0", "PATIENCE = 1.0")}
