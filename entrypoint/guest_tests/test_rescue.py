@@ -512,7 +512,6 @@ class LeftBehind(unittest.TestCase):
             ran = box.call("import time\nsignal.alarm(1); time.sleep(10)")
             self.assertEqual((ran.error["type"], state(ran)), ("TimeoutError", "kept"))
 
-    @here
     def test_the_copies_give_the_code_no_signal(self) -> None:
         """A handler of SIGCHLD hears of the code's own processes alone."""
         with Sandbox() as box:
@@ -529,6 +528,7 @@ class LeftBehind(unittest.TestCase):
             fork = "p = os.fork()\nif p == 0: os._exit(0)\n"
             self.assertEqual(box.call(f"{fork}os.waitpid(p, 0)\nlen(got)").stdout, "1\n")
 
+    @here
     def test_a_signal_between_calls(self) -> None:
         with Sandbox() as box:
             code = (
