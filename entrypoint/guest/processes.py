@@ -53,6 +53,12 @@ def is_copy(pid: int, child: int) -> bool:
     return int(fields[_THREADS]) <= 1 and (blocked | _ALL == blocked or not told)
 
 
+def stirs(pid: int) -> bool:
+    """Reports whether there is a process, and it isn't stopped."""
+    fields = stat(pid) if pid else []
+    return bool(fields) and fields[0] not in "TtZX"
+
+
 def heeds(pid: int, number: int) -> bool:
     """Reports whether a process has a handler of a signal. No kernel but Linux tells."""
     fields = stat(pid)

@@ -42,6 +42,7 @@ class Sandbox:
         self.spare = 0  # has the variables of before this call
         self.older = 0  # has those of before the last call, until the next one
         self._useless = 0  # had those of before that one
+        self._ending = 0  # was that, and has been killed
         self.until = 0.0  # the process has until then to answer, if it was asked for anything
         self.tidies = 0.0  # when tidy is due, if it is
         self.sent: dict[str, tuple[int, ...]] = {}  # files that were handed over, as they were then
@@ -115,7 +116,13 @@ class Sandbox:
         return frozenset(self._others()) - {self._run.child}
 
     def thaw(self) -> None:
-        """Has all processes go on but the copies, of which the code would have a SIGCHLD each."""
+        """Has all processes go on but the copies, of which the code would have a SIGCHLD each.
+
+        Where it has a handler of that, those of their ends and stops are to come before: see Spares.collect.
+        """
+        until = time.monotonic() + ENOUGH
+        while self._stirs() and time.monotonic() < until:
+            time.sleep(SOON)
         for pid in [self._run.child] if self._one else self._others():
             processes.send(pid, signal.SIGCONT)
 
@@ -129,7 +136,7 @@ class Sandbox:
     def drop_older(self, now: float) -> None:
         """Ends the process that undo would have needed, once a call is under way.
 
-        Where the code has a handler of SIGCHLD this waits for the end of the call: see rest.
+        Where the code has a handler of SIGCHLD this waits for the end of the call: see thaw.
         """
         if self.older and not self._unsaid and now - self._run.began >= ENOUGH and not self._heeds():
             processes.kill(self.older)
@@ -138,15 +145,16 @@ class Sandbox:
     def _heeds(self) -> bool:
         return processes.heeds(self._run.child, signal.SIGCHLD)
 
+    def _stirs(self) -> bool:
+        """Reports whether a copy has yet to end or to stop, and the code has a handler of SIGCHLD."""
+        copies = (self.spare, self.older, self._ending)
+        return not self.running and self._heeds() and any(map(processes.stirs, copies))
+
     def rest(self) -> None:
         """Ends the process that isn't needed, and puts off tidy, which would keep done from the client."""
         self.tidies = time.monotonic() + REST
         processes.kill(self._useless)
-        if self._heeds():  # the signal of its end is to come before the next call: see Spares.collect
-            until = time.monotonic() + ENOUGH
-            while processes.alive(self._useless) and time.monotonic() < until:
-                time.sleep(SOON)
-        self._useless = 0
+        self._ending, self._useless = self._useless, 0
 
     def tidy(self) -> None:
         """Has the process with the variables copy itself."""
