@@ -25,6 +25,7 @@ PATIENCE = 10.0  # seconds that a process of the sandbox has to answer, if the c
 READY = 5.0  # seconds that a copy has until it waits
 SOON = 0.001  # seconds between two looks whether processes have ended
 REST = 0.01  # seconds after done in which nothing is done that can wait, unless the host asks for something
+LITTLE = 64 << 20  # bytes of a process whose copies needn't be ended for their memory
 ENOUGH = 0.05  # seconds after which a call isn't held up by the end of a process that isn't needed
 
 # What the process of the variables has been asked for.
@@ -42,7 +43,8 @@ class Sandbox:
         self.spare = 0  # has the variables of before this call
         self.older = 0  # has those of before the last call, until the next one
         self._useless = 0  # had those of before that one
-        self._ending = 0  # was that, and has been killed
+        self._stirring: list[int] = []  # copies that were to stop or to end
+        self._drops = 0.0  # when drop_older looks again
         self.until = 0.0  # the process has until then to answer, if it was asked for anything
         self.tidies = 0.0  # when tidy is due, if it is
         self.sent: dict[str, tuple[int, ...]] = {}  # files that were handed over, as they were then
@@ -118,11 +120,15 @@ class Sandbox:
     def thaw(self) -> None:
         """Has all processes go on but the copies, of which the code would have a SIGCHLD each.
 
-        Where it has a handler of that, those of their ends and stops are to come before: see Spares.collect.
+        Those of their ends and stops are to come before: see Spares.collect.
         """
+        if self.running:  # they aren't stopped
+            self._stirring.clear()
         until = time.monotonic() + ENOUGH
-        while self._stirs() and time.monotonic() < until:
-            time.sleep(SOON)
+        while self._stirring and time.monotonic() < until:
+            self._stirring = [pid for pid in self._stirring if processes.stirs(pid)]
+            if self._stirring:
+                time.sleep(SOON / 10)
         for pid in [self._run.child] if self._one else self._others():
             processes.send(pid, signal.SIGCONT)
 
@@ -134,27 +140,24 @@ class Sandbox:
             processes.send(self._run.child, signal.SIGSTOP)
 
     def drop_older(self, now: float) -> None:
-        """Ends the process that undo would have needed, once a call is under way.
+        """Ends the process that undo would have needed, once a call is under way, to have its memory.
 
-        Where the code has a handler of SIGCHLD this waits for the end of the call: see thaw.
+        Where that is little, or the code has a handler of SIGCHLD, this waits for the end of the call.
         """
-        if self.older and not self._unsaid and now - self._run.began >= ENOUGH and not self._heeds():
+        if not self.older or self._unsaid or now < max(self._drops, self._run.began + ENOUGH):
+            return
+        self._drops, child = now + watch.INTERVAL, self._run.child
+        if watch.used_by(child) > LITTLE and not processes.heeds(child, signal.SIGCHLD):
             processes.kill(self.older)
             self.older = 0
-
-    def _heeds(self) -> bool:
-        return processes.heeds(self._run.child, signal.SIGCHLD)
-
-    def _stirs(self) -> bool:
-        """Reports whether a copy has yet to end or to stop, and the code has a handler of SIGCHLD."""
-        copies = (self.spare, self.older, self._ending)
-        return not self.running and self._heeds() and any(map(processes.stirs, copies))
 
     def rest(self) -> None:
         """Ends the process that isn't needed, and puts off tidy, which would keep done from the client."""
         self.tidies = time.monotonic() + REST
-        processes.kill(self._useless)
-        self._ending, self._useless = self._useless, 0
+        if self._useless:
+            processes.kill(self._useless)
+            self._stirring.append(self._useless)
+        self._useless = 0
 
     def tidy(self) -> None:
         """Has the process with the variables copy itself."""
@@ -276,6 +279,8 @@ class Sandbox:
         if asked != _FIRST:
             self.freeze()
         copy = self._copies.looked_at(made, (self.spare, self.older))
+        if copy:
+            self._stirring.append(copy)
         if asked == _ENDED:
             self._fresh = copy
             self._over()

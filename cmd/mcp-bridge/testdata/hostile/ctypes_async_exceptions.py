@@ -1,6 +1,7 @@
 # Throws exceptions into its own main thread from another, without end.
-# want: {"status":"error|exit","exitCode":"!0","stdout":"before\n"}
-# again: {"status":"error|exit","exitCode":"!0","stdout":"*"}
+# want: {"status":"error|exit|timeout","exitCode":"!0","stdout":"before\n"}
+# again: {"status":"error|exit|timeout","exitCode":"!0","stdout":"*"}
+# timeout: 20
 # next: {"status":"ok|error","stdout":"*"}
 # alone
 import ctypes
