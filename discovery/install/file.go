@@ -247,8 +247,8 @@ func writeNew(path string, content []byte, mode fs.FileMode, like fs.FileInfo) e
 		if errors.Is(err, fs.ErrPermission) && mode>>3&7 == mode&7 {
 			err = nil // the group may do what others may
 		} else if errors.Is(err, fs.ErrPermission) {
-			err = errors.New("its group is none of yours, so the file can't be written again with that group; " +
-				"give it one of yours by chgrp")
+			err = errors.New("you aren't in the file's group, so it can't be written again with that group; " +
+				"give it a group of yours by chgrp")
 		}
 	}
 	if err == nil {

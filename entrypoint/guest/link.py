@@ -148,7 +148,7 @@ class Link:
             self._last += 1
             if self._reader is None:
                 reader = threading.Thread(target=self._read, name="mcp-results", daemon=True)
-                mask = _sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the code's own threads
+                mask = _sigmask(signal.SIG_BLOCK, signal.valid_signals())  # for the code's own threads
                 try:
                     reader.start()  # may raise: then the next call tries again
                 finally:

@@ -296,7 +296,10 @@ class Racing(unittest.TestCase):
 
     def test_a_first_copy_that_does_not_come_to_wait(self) -> None:
         """The code runs all the same."""
-        dies = {"spare": ("_write(self._link.fd, waits)", "_exit(1)"), "rescue": ("PATIENCE = 10.0", "PATIENCE = 1.0")}
+        dies = {
+            "spare": ("_write(self._link.fd, waits)", "_exit(1)"),
+            "rescue": ("PATIENCE = 10.0", "PATIENCE = 1.0"),
+        }
         with Sandbox(dies) as box:
             ran = box.call("print('code')")
             self.assertEqual((ran.stdout, state(ran)), ("code\n", "kept"), ran.error)
