@@ -236,7 +236,7 @@ class Racing(unittest.TestCase):
             self.assertEqual(box.call("x").stdout, "1\n")
 
     def test_what_is_rehearsed_behind_a_copy(self) -> None:
-        """It runs code, but calls neither print nor displayhook, and a stream that is closed doesn't matter."""
+        """It runs code, calls neither print nor displayhook, and passes over a stream that is closed."""
         always = {"rescue": ("if copy and self._rehearses and not self._run.order:", "if copy:")}
         shown = "import builtins, sys; seen, ran = [], []"
         for code in (
@@ -325,7 +325,10 @@ class Racing(unittest.TestCase):
 
     def test_memory_that_is_taken_while_it_copies_itself(self) -> None:
         """The guest looks at it then too, where no cgroup bounds it."""
-        hook = "import os; x = b''\ndef before():\n    global x\n    x = b'1' * (200 << 20)\n    while True: pass\n"
+        hook = (
+            "import os; x = b''\ndef before():\n    global x\n"
+            "    x = b'1' * (200 << 20)\n    while True: pass\n"
+        )
         options = {"watch": {"memoryBytes": 100 << 20, "processes": 50}}
         with Sandbox() as box:
             box.call("y = 1", **options)
@@ -374,7 +377,7 @@ class Racing(unittest.TestCase):
             with self.subTest(code), Sandbox(changed=never) as box:
                 pid = int(box.call(f"{code}\nimport os; os.getpid()").stdout)
                 self.assertEqual(len(_children(pid)), began)
-        with Sandbox(changed=never) as box:  # the thread that reads the answers of tools is none of them
+        with Sandbox(changed=never) as box:  # the thread that reads answers of tools is left out
             box.begin("try: runtime.load_server('x')\nexcept ToolError: pass\nimport os; print(os.getpid())")
             self.assertEqual(len(_children(int(answer(box).stdout))), 1)
 
