@@ -174,10 +174,19 @@ func containersOf(t *testing.T, pids []int) []string {
 	if anyEngine(t) == "podman" {
 		args = append(args, "--external")
 	}
-	out, err := exec.Command(anyEngine(t), args...).Output()
-	if err != nil {
-		t.Fatalf("listing containers: %v", err)
-	}
+	var out []byte
+	within(t, "the engine lists its containers", func() bool {
+		var stderr strings.Builder
+		cmd := exec.Command(anyEngine(t), args...)
+		cmd.Stderr = &stderr
+		var err error
+		out, err = cmd.Output()
+		gone := strings.Contains(stderr.String(), "container not known") // podman's, of one that goes meanwhile
+		if err != nil && !gone {
+			t.Fatalf("listing containers: %v: %s", err, &stderr)
+		}
+		return err == nil
+	})
 	var found []string
 	for line := range strings.Lines(string(out)) {
 		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")

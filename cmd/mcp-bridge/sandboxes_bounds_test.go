@@ -109,6 +109,9 @@ func (s *scene) churn(c *client, n int) {
 			if out, err := exec.Command("podman", kill...).CombinedOutput(); err != nil {
 				s.t.Errorf("podman kill: %v: %s", err, out)
 			}
+			within(s.t, "the bridge knows of it", func() bool { // until then they count
+				return len(c.tool("sandbox_list", nil)["sandboxes"].([]any)) == 0
+			})
 		} // those that are left make room for others
 	}
 	for _, left := range c.tool("sandbox_list", nil)["sandboxes"].([]any) {
