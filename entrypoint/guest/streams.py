@@ -55,8 +55,7 @@ class Kept:
     def unlock(self) -> None:
         """Gives streams a new lock, in a process that has one thread: others held the old one at the fork."""
         for stream in self._printed.values():
-            if not _closed(stream) and type(stream.buffer) is Unheld:
-                _begin(stream.buffer, stream.buffer.raw)
+            _renew(stream)
 
     def touch(self) -> None:
         """Prints nothing."""
@@ -72,6 +71,8 @@ class Kept:
             if now != file and (fd or now is None) and _identity(copy) == file:  # another input may be meant
                 os.dup2(copy, fd)
                 back.append(f"descriptor {fd}")
+                if fd:  # what a print could not write, and has said so
+                    _renew(self._printed["stdout" if fd == 1 else "stderr"])
         given = getattr(sys, "stdin", None)
         if given is None or type(given) is io.TextIOWrapper and _closed(given):  # as exit() leaves it
             sys.stdin = sys.__stdin__ = _input()
@@ -85,6 +86,12 @@ class Kept:
             setattr(sys, name, stream)
             back.append(f"sys.{name}")
         return back
+
+
+def _renew(stream: TextIO) -> None:
+    """Gives a stream of ours a new lock and an empty buffer."""
+    if not _closed(stream) and type(stream.buffer) is Unheld:
+        _begin(stream.buffer, stream.buffer.raw)
 
 
 def _closed(stream: TextIO) -> bool:

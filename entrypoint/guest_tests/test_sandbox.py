@@ -431,6 +431,7 @@ class Sandboxes(unittest.TestCase):
         """Later calls would print nothing, or fail, and none would say why."""
         for code, back in {
             "import os; os.close(1)": "descriptor 1",
+            "import os; os.close(1)\ntry: print('lost')\nexcept OSError: pass": "descriptor 1",
             "import os; os.closerange(0, 3)": "descriptor 0, descriptor 1, descriptor 2",
             "import os; os.dup2(os.open(os.devnull, os.O_WRONLY), 1)": "descriptor 1",
             "import io, sys; sys.stdout = io.StringIO()": "sys.stdout",
@@ -441,7 +442,7 @@ class Sandboxes(unittest.TestCase):
         }.items():
             with self.subTest(code), Sandbox() as box:
                 box.call(f"x = 1\n{code}")
-                if "sys.stdout.close" not in code:
+                if "sys.stdout.close" not in code and "print" not in code:  # the copy has an empty buffer
                     box.bad()  # the copy has what was there, too
                 ran = box.call("print(x); print(0, file=__import__('sys').stderr); x")
                 self.assertEqual((ran.ok, ran.stdout), (True, "1\n1\n"), ran.error)
