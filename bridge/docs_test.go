@@ -125,8 +125,8 @@ func TestQueryToolDocs(t *testing.T) {
 		{"in full", `{"server":"mcp_github","tool":"list_issues__2","detail":"full"}`, listIssues +
 			`,"inputSchema":{"type":"object"}}]`},
 		{"unknown tool", `{"server":"github","tool":"list-isues"}`,
-			`validation_error: server "github" has no tool "list-isues", did you mean "list-issues" or ` +
-				`"list_issues"?; it has: "list-issues", "list_issues", "me"`},
+			`validation_error: server "github" has no tool "list-isues" (did you mean "list-issues" or ` +
+				`"list_issues"?); it has: "list-issues", "list_issues", "me"`},
 		{"unknown detail", `{"server":"github","detail":"all"}`,
 			`validation_error: detail is "summary" or "full", not "all"`},
 		{"another server, not known", `{"server":"My Files!"}`,

@@ -42,20 +42,20 @@ func TestHost(t *testing.T) {
 		{"big integers stay", "github", "me", `{"n":9007199254740993}`,
 			`{"content":[{"type":"text","text":"github.me{\"n\":9007199254740993}"}]}`},
 		{"unknown tool", "github", "list_isues", `{}`, `validation_error: server "github" has no tool ` +
-			`"list_isues", did you mean`},
+			`"list_isues" (did you mean`},
 		{"arguments no object", "github", "me", `[1]`, `validation_error: must be an object, not a list`},
 		{"arguments no JSON", "github", "me", `{"a":`, `validation_error: must be an object`},
 		{"forged server", "My Files!", "read", `{}`, `denied: server "My Files!" is not part of this call; name ` +
 			`it in run_python's argument servers`},
 		{"forged alias", "my_files_", "read", `{}`, `denied: server "My Files!"`},
-		{"unknown server", "gitub", "me", `{}`, `validation_error: there is no server "gitub", did you mean ` +
-			`"github"?; there are: "broken", "github"`},
+		{"unknown server", "gitub", "me", `{}`, `validation_error: there is no server "gitub" (did you mean ` +
+			`"github"?); there are: "broken", "github"`},
 		{"unusable server", "linear", "me", `{}`, `validation_error: server "linear" is configured in`},
 		{"server that doesn't start", "broken", "me", `{}`,
 			`tool_error: server "broken": starting it: exec: no such file`},
 
 		{"helper unknown", "runtime", "list_tool", `{}`,
-			`validation_error: the runtime has no helper "list_tool", did you mean "list_tools"?; it has: ` +
+			`validation_error: the runtime has no helper "list_tool" (did you mean "list_tools"?); it has: ` +
 				`complete, describe_server, get_prompt,`},
 		{"helper with a wrong argument", "runtime", "list_tools", `{"servr":"github"}`,
 			`validation_error: bad arguments for runtime.list_tools: unknown field "servr"`},

@@ -42,7 +42,7 @@ func TestPrompts(t *testing.T) {
 		{"login", `{}`, `Remote servers: "far off". To log in`},
 		{"login", `{"server":"far off"}`, "mcp-bridge login 'far off'"},
 		{"login", `{"server":"github"}`, "is a program on this machine"},
-		{"login", `{"server":"githup"}`, `there is no server "githup", did you mean "github"?`},
+		{"login", `{"server":"githup"}`, `there is no server "githup" (did you mean "github"?)`},
 		{"policy", `{}`, "No policy is set: code may call every tool"},
 	} {
 		var got struct {

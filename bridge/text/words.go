@@ -11,13 +11,13 @@ import (
 // maxListed is how many names List returns.
 const maxListed = 50
 
-// DidYouMean returns a clause that names what is most like the wrong name, or "".
+// DidYouMean returns, in parentheses, what is most like the wrong name, or "".
 func DidYouMean(wrong string, names []string) string {
 	near := Nearest(wrong, names)
 	if len(near) == 0 {
 		return ""
 	}
-	return ", did you mean " + strings.Join(Quote(near), " or ") + "?"
+	return " (did you mean " + strings.Join(Quote(near), " or ") + "?)"
 }
 
 // List returns the names in quotes with commas between them, and of very many the first ones and
