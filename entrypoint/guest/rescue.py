@@ -279,7 +279,7 @@ class Sandbox:
         if asked != _FIRST:
             self.freeze()
         copy = self._copies.looked_at(made, (self.spare, self.older))
-        if copy:
+        if copy and os.getpid() == 1:  # otherwise freeze stops none
             self._stirring.append(copy)
         if asked == _ENDED:
             self._fresh = copy
