@@ -80,13 +80,16 @@ fmt: ## fail where gofmt would change something, or a comment has more than 100 
 	@LC_ALL=C awk '/^[ \t]*\/\// && length($$0) > 100 { print FILENAME ":" FNR ": a comment of more than 100 columns"; wide = 1 } \
 	  END { exit wide }' $(GO_FILES) >&2
 
+# vet and lint read what build has compiled.
+AS_BUILD = CGO_ENABLED=0 GOFLAGS=-trimpath
+
 vet: ## go vet
-	go vet -tags "$(TAGS)" ./...
-	cd bench && go vet ./...
+	$(AS_BUILD) go vet -tags "$(TAGS)" ./...
+	cd bench && $(AS_BUILD) go vet ./...
 
 others: lint-setup ## vet, lint and build what make test doesn't run: the driver of clusters, macOS, Windows, and a plain go build, whose program says how to build it with podman
-	go vet -tags "$(TAGS) kubernetes" ./runtime/kubernetes ./cmd/mcp-bridge
-	@.cache/bin/golangci-lint run --build-tags "$(TAGS) kubernetes" ./runtime/kubernetes
+	$(AS_BUILD) go vet -tags "$(TAGS) kubernetes" ./runtime/kubernetes ./cmd/mcp-bridge
+	@$(AS_BUILD) .cache/bin/golangci-lint run --build-tags "$(TAGS) kubernetes" ./runtime/kubernetes
 	GOOS=darwin CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	GOOS=windows CGO_ENABLED=0 go vet -tags "$(TAGS)" ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/mcp-bridge
@@ -94,8 +97,8 @@ others: lint-setup ## vet, lint and build what make test doesn't run: the driver
 	GOOS=windows CGO_ENABLED=0 go build -tags "$(TAGS)" -o /dev/null ./cmd/mcp-bridge
 
 lint: lint-setup ## golangci-lint, which is built first where it is missing, and shellcheck
-	@.cache/bin/golangci-lint run --build-tags "$(TAGS)"
-	@cd bench && ../.cache/bin/golangci-lint run --config ../.golangci.yml
+	@$(AS_BUILD) .cache/bin/golangci-lint run --build-tags "$(TAGS)"
+	@cd bench && $(AS_BUILD) ../.cache/bin/golangci-lint run --config ../.golangci.yml
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
 	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* scripts/release/* test/* test/*/* bench/run bench/jupyter-setup archive/demo .ci/run)
 
