@@ -96,7 +96,7 @@ func TestSearchTools(t *testing.T) {
 		{"number as text", `{"query":"create_issue","limit":"1","detail":"names"}`,
 			"^mcp_github.create_issue\n\\["},
 		{"unknown server", `{"query":"x","server":"githib"}`,
-			`^status: validation_error — there is no server "githib" \(did you mean "github"\?\)`},
+			`^status: validation_error — there is no server "githib" \(did you mean "github" or "git"\?\)`},
 		{"wrong detail", `{"query":"x","detail":"all"}`,
 			`^status: validation_error — argument "detail" is "names", "brief" or "full", not "all"`},
 		{"wrong query", `{"query":["x"]}`, `^status: validation_error — argument "query" must be a string, not a ` +
