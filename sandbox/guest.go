@@ -218,12 +218,30 @@ func (g *guest) hangUp() {
 	g.stdinW.Close()
 }
 
-// discard ends a guest in the background; Close waits for it. It is called once for each guest.
+// discard ends a guest in the background; Close waits for it. It is called once for each guest, or
+// part is.
 func (g *guest) discard() {
-	s := g.sandbox
 	g.unasked.Store(true) // before its streams end, which the driver would ask about
 	g.hangUp()
+	g.discardAfter(0)
+}
+
+// partDelay is how long a guest is left alone that has said how its run ended. What an engine does
+// as a container ends would hold up the answer: it takes a millisecond of a warm call's p95.
+const partDelay = 5 * time.Millisecond
+
+// part discards a guest whose run has ended, once the answer can have been written.
+func (g *guest) part() {
+	g.unasked.Store(true)
+	g.discardAfter(partDelay)
+}
+
+func (g *guest) discardAfter(d time.Duration) {
+	s := g.sandbox
 	s.runs.Go(func() {
+		wait, over := context.WithTimeout(s.life, d)
+		<-wait.Done()
+		over()
 		g.end()
 		if g.err != nil {
 			s.log.Debug("a container's end", "err", g.err)

@@ -318,11 +318,13 @@ func (n *session) run(caller context.Context, g *guest, order []byte) (Result, e
 		n.sandbox.pool.learn(n.req.Environment, n.done.Imported)
 	}
 	var e ending
-	if !n.told() {
+	if n.told() {
+		g.part()
+	} else {
 		g.end()
 		e = ending{context.Cause(g.life), g.exit, g.err}
+		g.discard()
 	}
-	g.discard()
 	over(errOver)
 	n.wg.Wait()
 	defer n.files.release()
