@@ -51,10 +51,10 @@ release-check: ## make a release of this commit in a scratch directory, twice, a
 demo: ## from nothing to a run of real code over real servers
 	@scripts/demo
 
-test: ## the linters, the units, and the main job over real containers, servers and a client: some 30 minutes
+test: ## the units, the guest, and the main job over real containers, servers and a client: some 20 minutes
 	@test/run
 
-test-all: ## that, and the other engines, storms, conformance, clients, hosts and fuzz targets: an hour and a half
+test-all: ## that, and the linters, other engines, storms, conformance, clients, hosts and fuzz targets: an hour and a half
 	@test/run all
 
 check: fmt vet lint others unit python ## some minutes, no engine
