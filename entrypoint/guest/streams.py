@@ -15,7 +15,7 @@ else:
     from guest.light_typing import Any as Buffer
 
 
-_fstat = os.fstat
+_fstat, _frames = os.fstat, sys._current_frames
 _write, _flush = io.BufferedWriter.write, io.BufferedWriter.flush  # looked up once, not for each print
 _print, _begin = io.TextIOWrapper.write, io.BufferedWriter.__init__
 
@@ -53,7 +53,7 @@ class Kept:
         self._printed: dict[str, TextIO] = {"stdout": sys.stdout, "stderr": sys.stderr}
 
     def unlock(self) -> None:
-        """Gives streams a new lock, in a process that has one thread: others held the old one at the fork."""
+        """Gives streams a new lock, in a process that is new: others held the old one at the fork."""
         for stream in self._printed.values():
             _renew(stream)
 
@@ -71,7 +71,7 @@ class Kept:
             if now != file and (fd or now is None) and _identity(copy) == file:  # another input may be meant
                 os.dup2(copy, fd)
                 back.append(f"descriptor {fd}")
-                if fd:  # what a print could not write, and has said so
+                if fd and len(_frames()) == 1:  # no other thread is writing by it
                     _renew(self._printed["stdout" if fd == 1 else "stderr"])
         given = getattr(sys, "stdin", None)
         if given is None or type(given) is io.TextIOWrapper and _closed(given):  # as exit() leaves it
@@ -89,7 +89,9 @@ class Kept:
 
 
 def _renew(stream: TextIO) -> None:
-    """Gives a stream of ours a new lock and an empty buffer."""
+    """Gives a stream of ours a new lock, and drops what a print could not write. For a process that
+    has one thread: another one would write what is freed here.
+    """
     if not _closed(stream) and type(stream.buffer) is Unheld:
         _begin(stream.buffer, stream.buffer.raw)
 

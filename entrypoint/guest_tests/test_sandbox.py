@@ -451,6 +451,26 @@ class Sandboxes(unittest.TestCase):
                 ran = box.call("print(x)")
                 self.assertEqual((ran.stdout, ran.stderr), ("1\n", ""))
 
+    def test_a_stream_that_a_thread_writes_by_is_put_back(self) -> None:
+        """Its buffer isn't freed meanwhile: the thread would write what is there then."""
+        code = (
+            "import gc, os, threading\nfrom guest.streams import Kept\n"
+            "kept = next(o for o in gc.get_objects() if type(o) is Kept)\n"
+            "r, w = os.pipe()\nos.set_blocking(w, False)\n"
+            "try:\n    while True: os.write(w, b'x')\nexcept BlockingIOError: pass\n"
+            "os.set_blocking(w, True)\nos.dup2(w, 1)\n"
+            "t = threading.Thread(target=print, args=('y' * 1000,))\nt.start()\n"
+            "def state():\n    with open(f'/proc/self/task/{t.native_id}/stat') as f: return f.read().split()[2]\n"
+            "while state() != 'S': pass\n"  # it waits for the pipe
+            "kept.renew()\njunk = [b'z' * 8000 for _ in range(200)]\ngot = b''\n"
+            "os.set_blocking(r, False)\nalive = True\n"
+            "while alive:\n    alive = t.is_alive()\n"
+            "    try: got += os.read(r, 1 << 20)\n    except BlockingIOError: pass\n"
+            "sorted(set(got))"
+        )
+        with Sandbox() as box:
+            self.assertEqual(box.call(code).stdout.strip(), str([*b"xy"]))
+
     def test_hints_know_of_the_sandbox(self) -> None:
         names = ("zzzzqqqq", "zzzz_qqqq(1)", "save_tool(print)", "runtime.save_tool", "open('data.csv')")
         for code in names:
