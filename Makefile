@@ -81,7 +81,7 @@ fmt: ## fail where gofmt would change something, or a comment has more than 100 
 	  END { exit wide }' $(GO_FILES) >&2
 
 # vet and lint read what build has compiled.
-AS_BUILD = CGO_ENABLED=0 GOFLAGS=-trimpath
+AS_BUILD = CGO_ENABLED=0 GOFLAGS="$(GOFLAGS) -trimpath"
 
 vet: ## go vet
 	$(AS_BUILD) go vet -tags "$(TAGS)" ./...

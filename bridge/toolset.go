@@ -40,7 +40,7 @@ func ToolSet(v string) ([]string, error) {
 	for name := range strings.SplitSeq(v, ",") {
 		name = strings.TrimSpace(name)
 		if !slices.Contains(ToolNames(), name) {
-			return nil, fmt.Errorf("there is no tool %q%s: it is code, single, sandbox, all, or names of tools with "+
+			return nil, fmt.Errorf("there is no tool %q%s; give code, single, sandbox, all, or names of tools with "+
 				"commas between them", name, text.DidYouMean(name, ToolNames()))
 		}
 		if !slices.Contains(names, name) {

@@ -318,12 +318,15 @@ func (n *session) run(caller context.Context, g *guest, order []byte) (Result, e
 		n.sandbox.pool.learn(n.req.Environment, n.done.Imported)
 	}
 	var e ending
-	if n.told() {
-		g.part()
-	} else {
+	switch {
+	case !n.told():
 		g.end()
 		e = ending{context.Cause(g.life), g.exit, g.err}
 		g.discard()
+	case n.done == nil:
+		g.discard()
+	default:
+		g.part()
 	}
 	over(errOver)
 	n.wg.Wait()
