@@ -28,6 +28,9 @@ class Unheld(io.BufferedWriter):
         _flush(self)
         return n
 
+    def close(self) -> None:
+        """Does nothing: another stream around this one, as code makes for its encoding, closes it as it goes."""
+
 
 def install() -> None:
     """Replaces sys.stdin, sys.stdout and sys.stderr. Text that UTF-8 can't hold is written with escapes."""
@@ -65,7 +68,12 @@ class Kept:
 
     def renew(self) -> list[str]:
         """Puts back what isn't there any more, and returns the names of it."""
-        back = []
+        back: list[str] = []
+        names: set[str] = set()
+        for name, stream in self._printed.items():
+            if getattr(sys, name, None) is not stream:
+                setattr(sys, name, stream)  # what stood there may close its descriptor as it goes
+                names.add(name)
         for fd, (copy, file) in enumerate(zip(self._copies, self._files, strict=True)):
             now = _identity(fd)
             if now != file and (fd or now is None) and _identity(copy) == file:  # another input may be meant
@@ -77,15 +85,16 @@ class Kept:
         if given is None or type(given) is io.TextIOWrapper and _closed(given):  # as exit() leaves it
             sys.stdin = sys.__stdin__ = _input()
         for fd, (name, stream) in enumerate(list(self._printed.items()), 1):
-            closed = _closed(stream)
-            if getattr(sys, name, None) is stream and not closed:
-                continue
-            if closed:
+            if _closed(stream):
                 self._printed[name] = stream = _text(fd, f"<{name}>")
+                setattr(sys, name, stream)
                 setattr(sys, f"__{name}__", stream)
-            setattr(sys, name, stream)
-            back.append(f"sys.{name}")
-        return back
+                names.add(name)
+            if stream.encoding != "utf-8":
+                names.add(name)
+            if (stream.encoding, stream.errors, stream.write_through) != ("utf-8", "backslashreplace", True):
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
+        return back + [f"sys.{name}" for name in self._printed if name in names]
 
 
 def _renew(stream: TextIO) -> None:
@@ -125,8 +134,8 @@ def _text(fd: int, name: str) -> TextIO:
 
 
 def flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
         try:
-            stream.flush()
-        except Exception:  # the code may have closed or replaced it
+            getattr(sys, name).flush()
+        except Exception:  # the code may have closed, replaced or deleted it
             pass

@@ -129,6 +129,10 @@ class Breaking(unittest.TestCase):
         ran = run("import sys\nprint('a')\nsys.stdout.close()\nsys.stderr = None\n1/0")
         self.assertEqual((ran.stdout, ran.error["type"]), ("a\n", "ZeroDivisionError"))
 
+    def test_streams_deleted(self) -> None:
+        ran = run("import sys\nprint('a')\ndel sys.stdout, sys.stderr")
+        self.assertEqual((ran.ok, ran.stdout, ran.stderr), (True, "a\n", ""))
+
     def test_json_replaced(self) -> None:
         ran = run("import json, sys\njson.dumps = json.loads = None\nsys.modules['json'] = None\nprint('x')")
         self.assertEqual((ran.ok, ran.stdout), (True, "x\n"))

@@ -437,19 +437,33 @@ class Sandboxes(unittest.TestCase):
             "import io, sys; sys.stdout = io.StringIO()": "sys.stdout",
             "import sys; sys.stdout = None": "sys.stdout",
             "import sys; del sys.stderr": "sys.stderr",
-            "import sys; sys.stdout.close()": "sys.stdout",
             "import sys; sys.stdout.detach()": "sys.stdout",
+            "import io, sys; sys.stdout = io.TextIOWrapper(sys.stdout.buffer)": "sys.stdout",
+            "import io, sys; sys.stdout = io.TextIOWrapper(sys.stdout.buffer); sys.stdout.me = sys.stdout": "sys.stdout",
+            "import sys; sys.stdout = open(1, 'w')": "descriptor 1, sys.stdout",
+            "import sys; sys.stderr = open(2, 'w')": "descriptor 2, sys.stderr",
+            "import sys; sys.stdout.reconfigure(encoding='utf-16')": "sys.stdout",
         }.items():
             with self.subTest(code), Sandbox() as box:
                 box.call(f"x = 1\n{code}")
-                if "sys.stdout.close" not in code and "print" not in code:  # the copy has an empty buffer
+                if "print" not in code:  # the copy has an empty buffer
                     box.bad()  # the copy has what was there, too
                 ran = box.call("print(x); print(0, file=__import__('sys').stderr); x")
                 self.assertEqual((ran.ok, ran.stdout), (True, "1\n1\n"), ran.error)
                 note = f"[put back, since earlier code had closed or replaced it: {back}]\n0\n"
                 self.assertEqual(ran.stderr, note)
-                ran = box.call("print(x)")
-                self.assertEqual((ran.stdout, ran.stderr), ("1\n", ""))
+                ran = box.call("import gc; gc.collect(); file = open('/dev/null', 'w'); print(x, file.fileno() > 2)")
+                self.assertEqual((ran.stdout, ran.stderr), ("1 True\n", ""))
+
+    def test_what_is_still_there_is_not_put_back(self) -> None:
+        for code in (
+            "sys.stdout.close(); sys.stderr.close()",
+            "sys.stdout.reconfigure(encoding='utf-8', line_buffering=True, write_through=False)",
+        ):
+            with self.subTest(code), Sandbox() as box:
+                box.call(f"import sys\n{code}")
+                ran = box.call("print('\\udc80'); import os; os.write(1, b'2\\n'); print('3', file=sys.stderr)")
+                self.assertEqual((ran.ok, ran.stdout, ran.stderr), (True, "\\udc80\n2\n", "3\n"))
 
     def test_a_stream_that_a_thread_writes_by_is_put_back(self) -> None:
         """Its buffer isn't freed meanwhile: the thread would write what is there then."""
