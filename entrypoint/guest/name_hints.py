@@ -175,7 +175,9 @@ def _unset(wrong: str, line: str, servers: list[Any]) -> str:
         return f"{lost}: fetch it again in this program"
     asked = (server for server in servers if server._known is None and "_" in wrong)
     unknown = [f"mcp_{server._alias}.{wrong}(...)" for server in asked]
-    tool = f"; if it is a tool, write {' or '.join(unknown[:3])}" if unknown else ""
+    found = f"find its server: runtime.search_tool_docs({wrong!r})"
+    where = f"write {' or '.join(unknown)}" if len(unknown) <= 3 else found
+    tool = f"; if it is a tool, {where}" if unknown else ""
     return f"{lost}: define it in this program{tool}"
 
 

@@ -401,6 +401,14 @@ class Hints(unittest.TestCase):
     def test_tools(self) -> None:
         self.check("mcp_shop.ecko(text='a')", "echo")
 
+    def test_a_tool_of_servers_that_were_not_asked(self) -> None:
+        for n, said in (
+            (2, "if it is a tool, write mcp_s0.list_orders(...) or mcp_s1.list_orders(...)"),
+            (4, "if it is a tool, find its server: runtime.search_tool_docs('list_orders')"),
+        ):
+            servers = [{"name": f"s{i}", "alias": f"s{i}", "description": ""} for i in range(n)]
+            self.assertIn(said, run("list_orders(page=1)", servers).error["message"])
+
     def test_input(self) -> None:
         self.check("input()", "write the value into the code")
 
