@@ -75,6 +75,23 @@ func found(t testing.TB, b *Bridge, args string) string {
 	return r.Content[0].Text
 }
 
+// TestSearchOfUnusableServers: where nothing is found, servers that can't be used are named.
+func TestSearchOfUnusableServers(t *testing.T) {
+	b := build(t, func(c *Config) {
+		c.Servers = nil
+		c.Problems = []discovery.Problem{
+			{Server: "fs", State: discovery.Invalid, Reason: "it has neither a command nor a URL"},
+			{Source: discovery.Source{Path: "/home/u/mcp.json"}, State: discovery.Broken, Reason: "no JSON"},
+			{Server: "off", State: discovery.Disabled, Reason: "switched off"},
+		}
+	})
+	want := `Nothing fits "list". Try other words for what the tool does, or no query to see all.
+[not searched: fs: it has neither a command nor a URL; /home/u/mcp.json: no JSON]`
+	if got := found(t, b, `{"query":"list"}`); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 func TestSearchTools(t *testing.T) {
 	b := build(t, ofServers(t, recordedLists(t)))
 	for _, tc := range []struct{ name, args, want string }{

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
+	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint/stubs"
 )
@@ -60,6 +62,9 @@ func (v View) SearchTools(
 	if p.hits, p.unknown, err = v.search(ctx, p.text, p.among); err != nil {
 		return "", nil, err
 	}
+	if len(p.hits) == 0 {
+		p.unknown = append(p.unknown, v.unusable()...)
+	}
 	if p.from, err = offset(p.cursor, p.hits); err != nil {
 		return "", nil, err
 	}
@@ -69,6 +74,19 @@ func (v View) SearchTools(
 		forPrograms = p.encoded(v)
 	}
 	return said, forPrograms, nil
+}
+
+// unusable returns the servers, and the files that may define some, that can't be used though no one
+// has switched them off.
+func (v View) unusable() (all []unsearched) {
+	for _, p := range v.problems {
+		switch p.State {
+		case discovery.Broken, discovery.Exposed, discovery.Invalid, discovery.Unusable, discovery.Unapproved,
+			discovery.New:
+			all = append(all, unsearched{cmp.Or(p.Server, p.Source.Path), p.Reason})
+		}
+	}
+	return all
 }
 
 // decodeQuery checks the arguments of search_tools by hand, as those of run_python.
