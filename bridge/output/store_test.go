@@ -79,6 +79,19 @@ func TestRunThatIsNotKept(t *testing.T) {
 	}
 }
 
+// TestNearRun: an id that is one character short is known, and a stranger's is not named.
+func TestNearRun(t *testing.T) {
+	s := bounded(1<<30, 4)
+	s.keep(keeping("942c840391a8", 1))
+	if _, err := s.find("942c840391a"); err == nil ||
+		!strings.Contains(err.Error(), `"942c840391a" (did you mean "942c840391a8"?): `) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.store.Of("bob").find("942c840391a"); err == nil || strings.Contains(err.Error(), "a8") {
+		t.Errorf("another one got %v", err)
+	}
+}
+
 func TestRunsAreSafeForConcurrentUse(t *testing.T) {
 	s := bounded(20_000, 8)
 	var wg sync.WaitGroup
