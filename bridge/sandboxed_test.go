@@ -121,8 +121,8 @@ func TestSandboxErrors(t *testing.T) {
 	p, other := connect(t, b), connect(t, b)
 	mine, theirs := p.begin(), other.begin()
 	p.begin()
-	unknown := `you have no sandbox "ID": sandboxes end with the bridge, which was started WHEN, and over stdio with ` +
-		`their connection. Nothing was run. Pass sandbox "new" and define again what you ` +
+	unknown := `you have no sandbox "ID": sandboxes end with the bridge, which was started WHEN, and over ` +
+		`stdio with their connection. Nothing was run. Pass sandbox "new" and define again what you ` +
 		`need; your live sandboxes: `
 	for _, tc := range []struct{ args, want string }{
 		{in(theirs, "count"), strings.ReplaceAll(unknown, "ID", theirs)},

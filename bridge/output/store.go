@@ -145,6 +145,6 @@ func (v View) missing(id string) error {
 		there += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Errorf("nothing is kept of a run %.60q%s: only runs whose output was cut or that handed over "+
-		"files are kept, the last %d up to %s; %s; run the code again", id, text.DidYouMean(text.First(id, 60), ids),
-		s.maxRuns, text.Size(s.maxBytes), there)
+		"files are kept, the last %d up to %s; %s; run the code again", id,
+		text.DidYouMean(text.First(id, 60), ids), s.maxRuns, text.Size(s.maxBytes), there)
 }

@@ -218,8 +218,8 @@ func (e *GoneError) Error() string {
 	if e.saves {
 		return fmt.Sprintf("you have no sandbox %.*q, neither a live nor a saved one", maxEcho, e.ID)
 	}
-	return fmt.Sprintf("you have no sandbox %.*q: sandboxes end with the bridge, which was started %s, and over "+
-		"stdio with their connection", maxEcho, e.ID, ago(e.runs))
+	return fmt.Sprintf("you have no sandbox %.*q: sandboxes end with the bridge, which was started %s, and "+
+		"over stdio with their connection", maxEcho, e.ID, ago(e.runs))
 }
 
 // Others names the caller's sandboxes, and how to tell them apart.
