@@ -76,8 +76,8 @@ func (v View) SearchTools(
 	return said, forPrograms, nil
 }
 
-// unusable returns the servers, and the files that may define some, that can't be used though no one
-// has switched them off.
+// unusable returns the servers, and the files that may define some, that can't be used though no
+// one has switched them off.
 func (v View) unusable() (all []unsearched) {
 	for _, p := range v.problems {
 		switch p.State {
