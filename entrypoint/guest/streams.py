@@ -29,7 +29,7 @@ class Unheld(io.BufferedWriter):
         return n
 
     def close(self) -> None:
-        """Does nothing: another stream around this one, as code makes for its encoding, closes it as it goes."""
+        """Does nothing: a stream that code has put around this one closes it as it goes."""
 
 
 def install() -> None:

@@ -439,7 +439,7 @@ class Sandboxes(unittest.TestCase):
             "import sys; del sys.stderr": "sys.stderr",
             "import sys; sys.stdout.detach()": "sys.stdout",
             "import io, sys; sys.stdout = io.TextIOWrapper(sys.stdout.buffer)": "sys.stdout",
-            "import io, sys; sys.stdout = io.TextIOWrapper(sys.stdout.buffer); sys.stdout.me = sys.stdout": "sys.stdout",
+            "import io, sys; sys.stdout = s = io.TextIOWrapper(sys.stdout.buffer); s.me = s; del s": "sys.stdout",
             "import sys; sys.stdout = open(1, 'w')": "descriptor 1, sys.stdout",
             "import sys; sys.stderr = open(2, 'w')": "descriptor 2, sys.stderr",
             "import sys; sys.stdout.reconfigure(encoding='utf-16')": "sys.stdout",
@@ -452,7 +452,7 @@ class Sandboxes(unittest.TestCase):
                 self.assertEqual((ran.ok, ran.stdout), (True, "1\n1\n"), ran.error)
                 note = f"[put back, since earlier code had closed or replaced it: {back}]\n0\n"
                 self.assertEqual(ran.stderr, note)
-                ran = box.call("import gc; gc.collect(); file = open('/dev/null', 'w'); print(x, file.fileno() > 2)")
+                ran = box.call("import gc; gc.collect(); f = open('/dev/null'); print(x, f.fileno() > 2)")
                 self.assertEqual((ran.stdout, ran.stderr), ("1 True\n", ""))
 
     def test_what_is_still_there_is_not_put_back(self) -> None:
@@ -462,7 +462,9 @@ class Sandboxes(unittest.TestCase):
         ):
             with self.subTest(code), Sandbox() as box:
                 box.call(f"import sys\n{code}")
-                ran = box.call("print('\\udc80'); import os; os.write(1, b'2\\n'); print('3', file=sys.stderr)")
+                ran = box.call(
+                    "print('\\udc80'); import os; os.write(1, b'2\\n'); print('3', file=sys.stderr)"
+                )
                 self.assertEqual((ran.ok, ran.stdout, ran.stderr), (True, "\\udc80\n2\n", "3\n"))
 
     def test_a_stream_that_a_thread_writes_by_is_put_back(self) -> None:
@@ -474,7 +476,8 @@ class Sandboxes(unittest.TestCase):
             "try:\n    while True: os.write(w, b'x')\nexcept BlockingIOError: pass\n"
             "os.set_blocking(w, True)\nos.dup2(w, 1)\n"
             "t = threading.Thread(target=print, args=('y' * 1000,))\nt.start()\n"
-            "def state():\n    with open(f'/proc/self/task/{t.native_id}/stat') as f: return f.read().split()[2]\n"
+            "def state():\n"
+            "    with open(f'/proc/self/task/{t.native_id}/stat') as f: return f.read().split()[2]\n"
             "while state() != 'S': pass\n"  # it waits for the pipe
             "kept.renew()\njunk = [b'z' * 8000 for _ in range(200)]\ngot = b''\n"
             "os.set_blocking(r, False)\nalive = True\n"
