@@ -439,7 +439,9 @@ class Sandboxes(unittest.TestCase):
             "import sys; del sys.stderr": "sys.stderr",
             "import sys; sys.stdout.detach()": "sys.stdout",
             "import io, sys; sys.stdout = io.TextIOWrapper(sys.stdout.buffer)": "sys.stdout",
-            "import io,sys; s = io.TextIOWrapper(sys.stdout.buffer); s.s = sys.stdout = s; del s": "sys.stdout",
+            "import io, sys; s = io.TextIOWrapper(sys.stdout.buffer); s.s = sys.stdout = s; s = 1": (
+                "sys.stdout"
+            ),
             "import sys; sys.stdout = open(1, 'w')": "descriptor 1, sys.stdout",
             "import sys; sys.stderr = open(2, 'w')": "descriptor 2, sys.stderr",
             "import sys; sys.stdout.reconfigure(encoding='utf-16')": "sys.stdout",
