@@ -107,7 +107,7 @@ type Config struct {
 	Upstreams Upstreams // required
 
 	Servers  []discovery.Server  // that code may call; names are unique
-	Problems []discovery.Problem // why others are not among them: shown to who asks for one of those
+	Problems []discovery.Problem // why others are not among them: shown to who asks for one, or finds no tool
 
 	Approvals elicit.Approvals // which of Servers may be started without asking the user; nil: all
 

@@ -75,20 +75,28 @@ func found(t testing.TB, b *Bridge, args string) string {
 	return r.Content[0].Text
 }
 
-// TestSearchOfUnusableServers: where nothing is found, servers that can't be used are named.
+// TestSearchOfUnusableServers: where nothing is found among all servers, those that can't be used
+// are named.
 func TestSearchOfUnusableServers(t *testing.T) {
+	servers := []discovery.Server{{Name: "one", Command: "c"}, {Name: "two", Command: "c"}}
 	b := build(t, func(c *Config) {
-		c.Servers = nil
+		c.Servers = servers
+		c.Upstreams = fakeUpstreams{tools: map[string][]upstream.Tool{"one": {}, "two": {}}}
 		c.Problems = []discovery.Problem{
 			{Server: "fs", State: discovery.Invalid, Reason: "it has neither a command nor a URL"},
 			{Source: discovery.Source{Path: "/home/u/mcp.json"}, State: discovery.Broken, Reason: "no JSON"},
 			{Server: "off", State: discovery.Disabled, Reason: "switched off"},
 		}
 	})
-	want := `Nothing fits "list". Try other words for what the tool does, or no query to see all.
-[not searched: fs: it has neither a command nor a URL; /home/u/mcp.json: no JSON]`
-	if got := found(t, b, `{"query":"list"}`); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
+	nothing := `Nothing fits "list". Try other words for what the tool does, or no query to see all.`
+	unusable := "\n[not searched: fs: it has neither a command nor a URL; /home/u/mcp.json: no JSON]"
+	for args, want := range map[string]string{
+		`{"query":"list"}`:                nothing + unusable,
+		`{"query":"list","server":"one"}`: nothing,
+	} {
+		if got := found(t, b, args); got != want {
+			t.Errorf("%s: got %s\nwant %s", args, got, want)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func (v View) SearchTools(
 	if p.hits, p.unknown, err = v.search(ctx, p.text, p.among); err != nil {
 		return "", nil, err
 	}
-	if len(p.hits) == 0 {
+	if len(p.hits) == 0 && len(p.among) == len(v.servers) {
 		p.unknown = append(p.unknown, v.unusable()...)
 	}
 	if p.from, err = offset(p.cursor, p.hits); err != nil {
