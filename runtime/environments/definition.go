@@ -14,6 +14,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
@@ -251,6 +252,37 @@ func (s settings) buildable(built []Environment, b *wheels.Block) (names []strin
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(size[a], size[b]) })
 	return names
+}
+
+// meant returns the packages of environments, built or not, that names of b are probably meant to
+// be: no environment has a package of such a name.
+func (s settings) meant(built []Environment, b *wheels.Block) (names []string) {
+	var all []wheels.Distribution
+	for _, env := range built {
+		all = append(all, env.Distributions...)
+	}
+	for _, d := range s.Definitions() {
+		if locked, err := s.locked(d, likely); d.Err == nil && err == nil {
+			all = append(all, locked...)
+		}
+	}
+	var known []string
+	for _, d := range all {
+		known = append(known, d.Name)
+	}
+	for _, r := range b.Dependencies {
+		if slices.Contains(known, r.Name) {
+			continue
+		}
+		names = append(names, text.Nearest(r.Name, known)...)
+		for _, d := range all {
+			if slices.ContainsFunc(d.Imports, func(m string) bool { return strings.EqualFold(m, r.Name) }) {
+				names = append(names, d.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Delete deletes the settings, list of packages, lock and labels of an environment.

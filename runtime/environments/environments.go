@@ -157,6 +157,8 @@ type MissingError struct {
 	// Buildable are names of environments that aren't built, and whose locks have all of it; the ones
 	// with the fewest packages first.
 	Buildable []string
+	// Meant are packages of environments, built or not, that what is missing was probably meant to be.
+	Meant []string
 }
 
 func (e *MissingError) Error() string {
@@ -171,7 +173,11 @@ func (e *MissingError) Error() string {
 	if have == nil {
 		have = []string{"none"}
 	}
-	return fmt.Sprintf("no environment has %s; built are: %s", strings.Join(e.Missing, ", "),
+	meant := ""
+	if len(e.Meant) > 0 {
+		meant = " (did you mean " + strings.Join(text.Quote(e.Meant), ", ") + "?)"
+	}
+	return fmt.Sprintf("no environment has %s%s; built are: %s", strings.Join(e.Missing, ", "), meant,
 		strings.Join(have, "; "))
 }
 
@@ -187,6 +193,9 @@ func (e *MissingError) Hint() string {
 		return "change requires-python in the code, or name an image with that Python: docs/environments.md"
 	}
 	add := "make one: mcp-bridge env add NAME"
+	if len(e.Meant) > 0 { // a misspelt name may be another's package
+		add = "mend the name in the code; or, if it is right, make one: mcp-bridge env add NAME"
+	}
 	for _, word := range e.Missing { // code wrote them
 		add += " " + text.ShellWord(word)
 	}

@@ -152,7 +152,7 @@ func (e *Environments) Find(ctx context.Context, b *wheels.Block) (Environment, 
 	if missing == nil {
 		return env, e.pull(ctx, env)
 	}
-	lacks := &MissingError{Missing: missing, Built: all, Buildable: e.buildable(all, b)}
+	lacks := &MissingError{Missing: missing, Built: all, Buildable: e.buildable(all, b), Meant: e.meant(all, b)}
 	if len(all) > 0 && !slices.ContainsFunc(all, func(env Environment) bool { return b.Runs(env.Interpreter) }) {
 		lacks.Python = b.RequiresPython
 	}

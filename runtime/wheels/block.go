@@ -3,10 +3,14 @@ package wheels
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // Block is what code asks for in a comment of its own (PEP 723).
@@ -18,6 +22,9 @@ type Block struct {
 // blockPattern is the one that PEP 723 itself gives.
 var blockPattern = regexp.MustCompile(`(?m)^# /// ([a-zA-Z0-9-]+)$\s((?:^#(?:| .*)$\s)+)^# ///$`)
 
+// blockKeys are the keys of a block, beside tool, which is for other tools.
+var blockKeys = []string{"dependencies", "requires-python"}
+
 // maxDependencies bounds the list of a block.
 const maxDependencies = 200
 
@@ -28,39 +35,44 @@ func ParseBlock(code string) (*Block, error) {
 	if !strings.Contains(code, "# /// script") {
 		return nil, nil // spares code without a block the regular expression
 	}
-	var comment string
+	var found string
 	for _, m := range blockPattern.FindAllStringSubmatch(strings.ReplaceAll(code, "\r\n", "\n"), -1) {
 		if m[1] != "script" {
 			continue
 		}
-		if comment != "" {
+		if found != "" {
 			return nil, fmt.Errorf("the code has two blocks \"# /// script\"; only one is allowed")
 		}
-		comment = m[2]
+		found = m[2]
 	}
-	if comment == "" {
+	if found == "" {
 		return nil, nil
 	}
-	var text strings.Builder
-	for line := range strings.Lines(comment) {
-		text.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "#"), " "))
+	var comment strings.Builder
+	for line := range strings.Lines(found) {
+		comment.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "#"), " "))
 	}
-	var file struct {
-		RequiresPython any `toml:"requires-python"`
-		Dependencies   any `toml:"dependencies"`
-	}
-	if err := toml.Unmarshal([]byte(text.String()), &file); err != nil {
+	var file map[string]any
+	if err := toml.Unmarshal([]byte(comment.String()), &file); err != nil {
 		return nil, fmt.Errorf("the block \"# /// script\" is no TOML: %w", err)
 	}
-	requires, ok := file.RequiresPython.(string)
-	if !ok && file.RequiresPython != nil {
+	for _, key := range slices.Sorted(maps.Keys(file)) {
+		if key == "tool" || slices.Contains(blockKeys, key) {
+			continue
+		}
+		if near := text.DidYouMean(key, blockKeys); near != "" {
+			return nil, fmt.Errorf("the block \"# /// script\" has no key %q%s", cut(key), near)
+		}
+	}
+	requires, ok := file["requires-python"].(string)
+	if !ok && file["requires-python"] != nil {
 		return nil, fmt.Errorf("requires-python of the block \"# /// script\" must be a string")
 	}
 	if _, err := parseSpecifiers(requires); err != nil {
 		return nil, fmt.Errorf("requires-python of the block \"# /// script\": %w", err)
 	}
-	dependencies, ok := file.Dependencies.([]any)
-	if !ok && file.Dependencies != nil {
+	dependencies, ok := file["dependencies"].([]any)
+	if !ok && file["dependencies"] != nil {
 		return nil, errNoList
 	}
 	if len(dependencies) > maxDependencies {
@@ -68,11 +80,11 @@ func ParseBlock(code string) (*Block, error) {
 	}
 	b := &Block{RequiresPython: requires}
 	for _, d := range dependencies {
-		text, ok := d.(string)
+		asked, ok := d.(string)
 		if !ok {
 			return nil, errNoList
 		}
-		r, err := ParseRequirement(text)
+		r, err := ParseRequirement(asked)
 		if err != nil {
 			return nil, fmt.Errorf("dependencies of the block \"# /// script\": %w", err)
 		}

@@ -65,6 +65,8 @@ func TestParseBlock(t *testing.T) {
 		{"no space", "# /// script\n#dependencies = [\"x\"]\n# ///\n", "none"},
 		{"closed by the last line", "# /// script\n# dependencies = [\"x\"]\n# ///\n# ///\n", "no TOML"},
 		{"two", strings.Repeat("# /// script\n# dependencies = []\n# ///\n\n", 2), "two blocks"},
+		{"a misspelt key", "# /// script\n# dependncies = [\"x\"]\n# ///\n",
+			`has no key "dependncies" (did you mean "dependencies"?)`},
 		{"no TOML", "# /// script\n# x\n# ///\n", "no TOML"},
 		{"no list", "# /// script\n# dependencies = \"x\"\n# ///\n", "must be a list of strings"},
 		{"a list of numbers", "# /// script\n# dependencies = [1]\n# ///\n", "must be a list of strings"},
