@@ -50,12 +50,8 @@ func (p Packages) Allows(name, version string) error {
 		}
 		names = append(names, r.Name)
 	}
-	near := ""
-	if found := text.Nearest(name, names); found != nil {
-		near = "; did you mean " + found[0] + "?"
-	}
 	return fmt.Errorf("packages.allow in %s doesn't have the package %s%s", p.path,
-		strings.TrimSpace(name+" "+version), near)
+		strings.TrimSpace(name+" "+version), text.DidYouMean(name, names))
 }
 
 // Denies returns an error where packages.deny has a package; see Allows.

@@ -28,7 +28,7 @@ min_age = "14d"
 		{"polars", "1.2", ""},
 		{"polars", "0.9", `packages.deny in policy.toml has the package polars<1`},
 		{"left-pad", "", "packages.deny"},
-		{"nunpy", "", "doesn't have the package nunpy; did you mean numpy?"},
+		{"nunpy", "", `doesn't have the package nunpy (did you mean "numpy"?)`},
 		{"scipy", "", "doesn't have the package scipy"},
 	} {
 		err := p.Allows(tc.name, tc.version)
@@ -53,7 +53,7 @@ func TestBadPackages(t *testing.T) {
 		{"no requirement", `deny = ["a b"]`, "is no requirement"},
 		{"no index", `index = "file:///srv"`, "key packages.index: it is no URL"},
 		{"no age", `min_age = "week"`, `"week" is no age such as "7d"`},
-		{"no such key", `allowed = []`, "did you mean allow"},
+		{"no such key", `allowed = []`, `did you mean "allow"`},
 	} {
 		_, err := Parse("policy.toml", []byte("[packages]\n"+tc.text))
 		if err == nil || !strings.Contains(err.Error(), tc.want) {

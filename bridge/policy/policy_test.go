@@ -167,13 +167,13 @@ func TestBadFiles(t *testing.T) {
 		{"no TOML", "default = ", "policy.toml, line 1"},
 		{"later", "default = \"ask\"\n\n[[rule]\n", "policy.toml, line 3"},
 		{"twice", "default = \"ask\"\ndefault = \"deny\"", "policy.toml"},
-		{"unknown key", "defalut = \"ask\"", "line 1, key defalut: there is no such key; did you mean default?"},
+		{"unknown key", "defalut = \"ask\"", `line 1, key defalut: there is no such key (did you mean "default"?)`},
 		{"unknown key of a rule", "\n[[rule]]\ntools = [\"a.b\"]\nverdit = \"deny\"",
-			"line 4, key rule.verdit: there is no such key; did you mean verdict? (who, tools, except, verdict, " +
-				"reason)"},
-		{"unknown table", "[rules]\nx = 1", "line 1, key rules: there is no such key; did you mean rule?"},
+			`line 4, key rule.verdit: there is no such key (did you mean "verdict"?); there are: who, tools, ` +
+				"except, verdict, reason"},
+		{"unknown table", "[rules]\nx = 1", `line 1, key rules: there is no such key (did you mean "rule"?)`},
 		{"unknown hint", "[hints]\nreadonly = \"allow\"",
-			"line 2, key hints.readonly: there is no such key; did you mean read_only?"},
+			`line 2, key hints.readonly: there is no such key (did you mean "read_only"?)`},
 		{"verdict", "default = \"Deny\"", `line 1, key default: "Deny" is no verdict: say allow, ask or deny`},
 		{"no list", "[[rule]]\ntools = \"a.b\"\nverdict = \"deny\"",
 			`line 2, key rule.tools: it must be a list of strings such as ["github.*"], not the string "a.b"`},

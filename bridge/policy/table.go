@@ -93,15 +93,13 @@ func (t *table) tables(key string) (out []*table) {
 // end keeps a mistake for each key that the table was not asked for.
 func (t *table) end() {
 	for _, key := range slices.Sorted(maps.Keys(t.values)) {
-		near := text.Nearest(key, t.asked)
+		near := text.DidYouMean(key, t.asked)
 		switch {
 		case slices.Contains(t.asked, key):
 		case slices.Contains(t.asked, strings.ToLower(key)):
 			t.fail(key, "there is no such key; it is written in small letters")
-		case near != nil:
-			t.fail(key, "there is no such key; did you mean %s? (%s)", near[0], strings.Join(t.asked, ", "))
 		default:
-			t.fail(key, "there is no such key (there are: %s)", strings.Join(t.asked, ", "))
+			t.fail(key, "there is no such key%s; there are: %s", near, strings.Join(t.asked, ", "))
 		}
 	}
 }

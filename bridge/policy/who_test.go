@@ -114,7 +114,7 @@ func TestBadWho(t *testing.T) {
 		`who = [1]`:            "it must be a list of strings",
 		`who = [""]`:           "name is not empty",
 		`who = ['alice\']`:     "ends with a backslash",
-		`whom = ["alice"]`:     "did you mean who?",
+		`whom = ["alice"]`:     `(did you mean "who"?)`,
 		"who = [\"a\u0000\"]x": "line 5",
 	} {
 		file := "default = \"deny\"\n[[rule]]\ntools = [\"*.*\"]\nverdict = \"allow\"\n" + text

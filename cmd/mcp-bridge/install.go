@@ -177,11 +177,8 @@ func choose(all []install.Host, names []string) (chosen []install.Host, err erro
 		})
 		if i < 0 {
 			ids := hostIDs()
-			near := "they are " + strings.Join(ids, ", ")
-			if like := text.Nearest(name, ids); like != nil {
-				near = "did you mean " + strings.Join(like, " or ") + "?"
-			}
-			return nil, exit.Usage(fmt.Errorf("there is no host %q; %s", name, near))
+			near := cmp.Or(text.DidYouMean(name, ids), "; they are "+strings.Join(ids, ", "))
+			return nil, exit.Usage(fmt.Errorf("there is no host %q%s", name, near))
 		}
 		chosen = append(chosen, all[i])
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -110,7 +111,7 @@ func wrongArguments(cmd *cobra.Command, args []string) error {
 
 // unknownCommand returns that a command has no such subcommand, and which one was meant.
 func unknownCommand(cmd *cobra.Command, wrong string) error {
-	return fmt.Errorf("there is no command %q of %s; %s", wrong, cmd.CommandPath(),
+	return fmt.Errorf("there is no command %q of %s%s", wrong, cmd.CommandPath(),
 		meant(cmd, wrong, subcommands(cmd)))
 }
 
@@ -151,16 +152,13 @@ func flagError(cmd *cobra.Command, err error) error {
 		return exit.Usage(err)
 	}
 	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return exit.Usage(fmt.Errorf("%w; %s", err, meant(cmd, unknown.GetSpecifiedName(), names)))
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return exit.Usage(fmt.Errorf("%w%s", err, meant(cmd, unknown.GetSpecifiedName(), names)))
 }
 
 // meant returns a clause with the names that are near to a wrong one, or with what lists all.
 func meant(cmd *cobra.Command, wrong string, names []string) string {
-	if near := text.Nearest(wrong, names); near != nil {
-		return "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return cmd.CommandPath() + " --help lists them"
+	return cmp.Or(text.DidYouMean(wrong, names), "; "+cmd.CommandPath()+" --help lists them")
 }
 
 // configured returns the servers for completion; nothing is started. What is wrong with the

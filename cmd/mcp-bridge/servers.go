@@ -103,11 +103,8 @@ func only(c discovery.Catalog, args []string) (discovery.Catalog, error) {
 		names = append(names, p.Server)
 	}
 	if len(out.Servers)+len(out.Problems) == 0 {
-		near := ""
-		if names := text.Nearest(name, names); names != nil {
-			near = "; did you mean " + strings.Join(names, " or ") + "?"
-		}
-		return out, exit.Usage(fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name, near))
+		return out, exit.Usage(fmt.Errorf("there is no server %q%s; mcp-bridge servers lists them", name,
+			text.DidYouMean(name, names)))
 	}
 	return out, nil
 }

@@ -77,6 +77,10 @@ class Display:
             self.screen().figures()
 
 
+for _shown in (Display.display, Display.save_artifact):
+    _shown.__qualname__ = _shown.__name__  # which a TypeError names
+
+
 def members(value: Any) -> Iterable[Any]:
     """The first values in a list, tuple or dict, or the value itself where it isn't one of these."""
     if type(value) not in (list, tuple, dict):

@@ -38,7 +38,10 @@ class Helpers:
         """All of them by name."""
         own = [name for name in dir(type(self)) if not name.startswith("_") and name != "functions"]
         sync = {f"{name}_sync": getattr(self, f"_{name}_sync") for name in _SYNC}
-        return {name: getattr(self, name) for name in own} | sync
+        functions = {name: getattr(self, name) for name in own} | sync
+        for name, method in functions.items():
+            method.__func__.__qualname__ = f"runtime.{name}"  # which a TypeError names
+        return functions
 
     def call_tool(self, server: str, tool: str, arguments: dict[str, Any] | None = None) -> Any:
         """Calls a tool by the real names (or aliases) of server and tool."""

@@ -13,6 +13,11 @@ from guest.link import Link
 class Offers:
     """What resources and prompts have in common."""
 
+    def __init_subclass__(cls) -> None:
+        for name, method in vars(cls).items():
+            if not name.startswith("_"):
+                method.__qualname__ = f"{cls.__name__.lower()}.{name}"  # which a TypeError names
+
     def __init__(self, link: Link, server: str) -> None:
         self._link, self._server = link, server
 

@@ -108,6 +108,8 @@ class Server:
         tool = self._tool(name) or self._extra(name)
         if tool is None:
             listed = names.choices(self._load(), "tools", name)
+            if name in ("resource", "prompt") and not listed.startswith("did"):
+                listed = f"did you mean {name}s? ({listed})"
             said = f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}"
             raise AttributeError(said, name=name, obj=None)  # with an obj there is a "Did you mean" too
         return tool

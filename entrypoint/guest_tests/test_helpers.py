@@ -165,6 +165,22 @@ class Helpers(unittest.TestCase):
         self.assertIn("nothing is kept between runs", ran("runtime.save_memory('a', 1)").error["message"])
         self.assertIn("has no attribute 'nonsense'", ran("runtime.nonsense").error["message"])
 
+    def test_wrong_arguments_and_names(self) -> None:
+        for call, said in (
+            ("runtime.call_tool()", "runtime.call_tool() missing 2 required"),
+            ("runtime.list_tools_sync(1, 2)", "runtime.list_tools_sync() takes"),
+            ("mcp_shop_1.resources.read()", "resources.read() missing 1 required"),
+            ("mcp_shop_1.prompts.get()", "prompts.get() missing 1 required"),
+            ("display(png=1)", "display() got an unexpected keyword argument 'png'"),
+            ("save_artifact()", "save_artifact() missing 1 required"),
+            ("mcp_shop_1.resource.list()", "no tool 'resource'; did you mean resources? (the tools are"),
+            ("mcp_shop_1.prompt", "no tool 'prompt'; did you mean prompts? (the tools are get_price)"),
+        ):
+            with self.subTest(call):
+                message = ran(call, loaded=True).error["message"]
+                self.assertIn(said, message)
+                self.assertFalse(message[0].isupper(), message)
+
     def test_metadata_of_a_server_that_cannot_be_asked(self) -> None:
         providers = [{**SHOP, "tools": None, "name": name, "alias": name} for name in ("bad", "good")]
         code = (

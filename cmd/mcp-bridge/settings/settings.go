@@ -346,9 +346,9 @@ func unknownVariable(environ []string) error {
 		}
 		near := ""
 		if names := text.Nearest(strings.TrimPrefix(name, Prefix), own); names != nil {
-			near = "; did you mean " + Prefix + names[0] + "?"
+			near = " (did you mean " + Prefix + names[0] + "?)"
 		}
-		return fmt.Errorf("there is no variable %s%s (mcp-bridge serve --help lists them)", name, near)
+		return fmt.Errorf("there is no variable %s%s; mcp-bridge serve --help lists them", name, near)
 	}
 	return nil
 }

@@ -211,9 +211,9 @@ func TestVariables(t *testing.T) {
 			"as one of its servers; remove the variable, or set it to 0",
 		"ALLOW_SELF_SERVER=False": "",
 		"TIMEOUT=30s":             "",
-		"FOO=1":                   "there is no variable MCP_BRIDGE_FOO (mcp-bridge serve --help lists them)",
-		"STANDBYS=1": "there is no variable MCP_BRIDGE_STANDBYS; did you mean MCP_BRIDGE_STANDBY? " +
-			"(mcp-bridge serve --help lists them)",
+		"FOO=1":                   "there is no variable MCP_BRIDGE_FOO; mcp-bridge serve --help lists them",
+		"STANDBYS=1": "there is no variable MCP_BRIDGE_STANDBYS (did you mean MCP_BRIDGE_STANDBY?); " +
+			"mcp-bridge serve --help lists them",
 	} {
 		name, value, _ := strings.Cut(kv, "=")
 		t.Run(kv, func(t *testing.T) {
