@@ -75,29 +75,14 @@ type head struct {
 // record is the rest of a file.
 type record struct {
 	AsOf  time.Time         `json:"asOf"`
-	Tools []storedTool      `json:"tools"`
+	Tools []upstream.Tool   `json:"tools"`
 	Seen  map[string]*shape `json:"seen,omitempty"` // by the tools' names
-}
-
-// storedTool is an upstream.Tool, as it is written.
-type storedTool struct {
-	Name         string          `json:"name"`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-	Invalid      string          `json:"invalid,omitempty"`
 }
 
 // Load returns the latest list that was saved under a key, if there is one that can be used.
 func (s *Store) Load(key string) (List, bool) {
 	h, r, ok := s.read(key)
-	l := List{Purpose: h.Purpose, AsOf: r.AsOf}
-	for _, t := range r.Tools {
-		l.Tools = append(l.Tools, upstream.Tool(t))
-	}
-	return l, ok && !r.AsOf.IsZero()
+	return List{Purpose: h.Purpose, AsOf: r.AsOf, Tools: r.Tools}, ok && !r.AsOf.IsZero()
 }
 
 // seen returns the shapes of results that were saved under a key, by the tools' names.
@@ -152,10 +137,7 @@ func (s *Store) path(key string) string { return filepath.Join(s.dir, key+suffix
 func (s *Store) Save(key string, l List) error {
 	return s.change(key, func(h *head, r *record) {
 		h.Purpose = text.First(l.Purpose, maxPurpose)
-		r.AsOf, r.Tools = l.AsOf.UTC().Round(0), []storedTool{}
-		for _, t := range l.Tools {
-			r.Tools = append(r.Tools, storedTool(t))
-		}
+		r.AsOf, r.Tools = l.AsOf.UTC().Round(0), append([]upstream.Tool{}, l.Tools...)
 	})
 }
 
@@ -199,7 +181,7 @@ func (s *Store) change(key string, do func(*head, *record)) (err error) {
 	do(&h, &r)
 	if !r.AsOf.IsZero() {
 		maps.DeleteFunc(r.Seen, func(name string, _ *shape) bool {
-			return !slices.ContainsFunc(r.Tools, func(t storedTool) bool { return t.Name == name })
+			return !slices.ContainsFunc(r.Tools, func(t upstream.Tool) bool { return t.Name == name })
 		})
 	}
 	content, err := encode(h, r)
