@@ -139,7 +139,7 @@ func TestQueryToolDocs(t *testing.T) {
 			}
 		})
 	}
-	ask(t, hostFor(t, b, `["My Files!"]`), "list_tools", `{"server":"My Files!"}`)
+	ask(t, hostFor(t, b, `["My Files!"]`), "load_server", `{"server":"My Files!"}`)
 	if got := ask(t, h, "query_tool_docs", `{"server":"My Files!"}`); !strings.Contains(got, `"tool":"read"`) ||
 		!strings.Contains(got, `"allowed":false`) {
 		t.Errorf("of a server that another run has listed: %s", got)
@@ -215,7 +215,7 @@ func TestSearchSurvivesAPanic(t *testing.T) {
 // TestSearchEndsWithItsCall: it minds its context at each step.
 func TestSearchEndsWithItsCall(t *testing.T) {
 	h := hostFor(t, build(t, nil), `["github"]`)
-	ask(t, h, "list_tools", `{"server":"github"}`)
+	ask(t, h, "load_server", `{"server":"github"}`)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for _, helper := range []struct{ name, input string }{{"search_tool_docs", `{"query":"issues"}`},

@@ -54,31 +54,25 @@ func TestHost(t *testing.T) {
 		{"server that doesn't start", "broken", "me", `{}`,
 			`tool_error: server "broken": starting it: exec: no such file`},
 
-		{"helper unknown", "runtime", "list_tool", `{}`,
-			`validation_error: the runtime has no helper "list_tool" (did you mean "list_tools"?); it has: ` +
+		{"helper unknown", "runtime", "list_prompt", `{}`,
+			`validation_error: the runtime has no helper "list_prompt" (did you mean "list_prompts"?); it has: ` +
 				`complete, describe_server, get_prompt,`},
-		{"helper with a wrong argument", "runtime", "list_tools", `{"servr":"github"}`,
-			`validation_error: bad arguments for runtime.list_tools: unknown field "servr"`},
-		{"helper with a wrong type", "runtime", "list_tools", `{"server":1}`,
-			`validation_error: bad arguments for runtime.list_tools: server must be a string, not a number`},
+		{"helper with a wrong argument", "runtime", "load_server", `{"servr":"github"}`,
+			`validation_error: bad arguments for runtime.load_server: unknown field "servr"`},
+		{"helper with a wrong type", "runtime", "load_server", `{"server":1}`,
+			`validation_error: bad arguments for runtime.load_server: server must be a string, not a number`},
 		{"helper with a list for a number", "runtime", "search_tool_docs", `{"query":"x","limit":["5"]}`,
 			`validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a list`},
 		{"helper with half a number", "runtime", "search_tool_docs", `{"query":"x","limit":1.5}`,
 			`validation_error: bad arguments for runtime.search_tool_docs: limit must be a whole number, not a ` +
 				`number 1.5`},
 		{"describe_server", "runtime", "describe_server", `{"server":"github"}`,
-			`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true,` +
-				`"tools":["list-issues","list_issues","me"]}`},
+			`{"name":"github","alias":"github","description":"Issues and\npulls","allowed":true}`},
 		{"describe_server of another", "runtime", "describe_server", `{"server":"My Files!"}`,
 			`{"name":"My Files!","alias":"my_files_","allowed":false}`},
 		{"describe_server unknown", "runtime", "describe_server", `{"server":"x"}`,
 			`validation_error: there is no server "x"`},
-		{"list_tools", "runtime", "list_tools", `{"server":"github"}`,
-			`[{"name":"list-issues","alias":"list_issues__2","description":"List issues.",` +
-				`"inputSchema":{"type":"object"}},` +
-				`{"name":"list_issues","alias":"list_issues"},{"name":"me","alias":"me"}]`},
-		{"list_tools of another", "runtime", "list_tools", `{"server":"my_files_"}`, `denied: server "My Files!"`},
-		{"load_server of another", "runtime", "load_server", `{"server":"My Files!"}`,
+		{"load_server of another", "runtime", "load_server", `{"server":"my_files_"}`,
 			`denied: server "My Files!"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -62,8 +62,6 @@ func TestDeniedTools(t *testing.T) {
 			b := build(t, change)
 			h := hostFor(t, b, `["github"]`)
 			for _, q := range []struct{ helper, input string }{
-				{"list_tools", `{"server":"github"}`},
-				{"describe_server", `{"server":"github"}`},
 				{"query_tool_docs", `{"server":"github","detail":"full"}`},
 				{"search_tool_docs", `{"query":"list issues","detail":"full"}`},
 			} {

@@ -72,7 +72,7 @@ func TestRecords(t *testing.T) {
 				{Provider: "My Files!", Tool: "read"},
 				{Provider: "github", Tool: "me", Input: json.RawMessage(`{}`)},
 				{Provider: "runtime", Tool: "list_prompts", Input: json.RawMessage(`{"server":"nothing"}`)},
-				{Provider: "runtime", Tool: "list_tools", Input: json.RawMessage(`{"server":"github"}`)},
+				{Provider: "runtime", Tool: "load_server", Input: json.RawMessage(`{"server":"github"}`)},
 			} {
 				_, _ = h.Call(ctx, call)
 			}

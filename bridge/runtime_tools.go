@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -37,13 +36,9 @@ var runtimeTools = map[string]func(h *host, ctx context.Context, in runtimeInput
 	"load_server": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
 		return h.loadServer(ctx, in.Server)
 	},
-	// list_tools {server}: a list of catalog.ToolInfo.
-	"list_tools": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
-		return h.listTools(ctx, in.Server)
-	},
-	// describe_server {server}: the same of one, with the tools' names where this run may call it.
-	"describe_server": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
-		return h.view.Describe(ctx, in.Server)
+	// describe_server {server}: its name, alias and description, and whether this run may call it.
+	"describe_server": func(h *host, _ context.Context, in runtimeInput) (any, error) {
+		return h.view.Describe(in.Server)
 	},
 	// query_tool_docs {server, tool?, detail?}: a list with the documentation of each.
 	"query_tool_docs": func(h *host, ctx context.Context, in runtimeInput) (any, error) {
@@ -138,25 +133,13 @@ func misfit(err error) string {
 }
 
 func (h *host) loadServer(ctx context.Context, name string) (any, error) {
-	t, err := h.toolsOf(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return t.Provider()
-}
-
-func (h *host) listTools(ctx context.Context, name string) (any, error) {
-	t, err := h.toolsOf(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return t.Infos(), nil
-}
-
-func (h *host) toolsOf(ctx context.Context, name string) (*catalog.Toolset, error) {
 	s, err := h.view.Server(name)
 	if err != nil {
 		return nil, err
 	}
-	return h.tools(ctx, s)
+	t, err := h.tools(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return t.Provider()
 }

@@ -32,29 +32,6 @@ type serverInfo struct {
 	Allowed     bool   `json:"allowed"` // this run may call it
 }
 
-// A ToolInfo is one tool for code that looks around. The schemas are as the server sent them.
-type ToolInfo struct {
-	Name         string          `json:"name"`
-	Alias        string          `json:"alias"`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-}
-
-// Infos returns all tools that code may know of.
-func (t *Toolset) Infos() []ToolInfo {
-	infos := make([]ToolInfo, 0, len(t.tools))
-	for _, tool := range t.tools {
-		infos = append(infos, ToolInfo{
-			Name: tool.Name, Alias: t.aliases[tool.Name], Title: tool.Title, Description: tool.Description,
-			InputSchema: tool.InputSchema, OutputSchema: tool.OutputSchema, Annotations: tool.Annotations,
-		})
-	}
-	return infos
-}
-
 // toolDoc is one tool as code finds it. The schemas are there in full detail only.
 type toolDoc struct {
 	Server       string          `json:"server"`
@@ -101,31 +78,14 @@ func checkDetail(detail string) (string, error) {
 	return "", invalid("detail is %q or %q, not %q", detailSummary, detailFull, detail)
 }
 
-func (v View) info(s Server) serverInfo {
-	allowed := slices.Contains(v.Allowed, s)
-	return serverInfo{Name: s.Name, Alias: s.Alias, Description: s.Description, Allowed: allowed}
-}
-
-// Describe returns what there is to say of a configured server, with its tools' names where the
-// call may use it.
-func (v View) Describe(ctx context.Context, server string) (any, error) {
+// Describe returns what there is to say of a configured server without its tools. Code asks only of
+// servers that its call may not use.
+func (v View) Describe(server string) (any, error) {
 	s, ok := v.Find(server)
 	if !ok {
 		return nil, invalid("%s", v.Unknown(server, v.servers))
 	}
-	description := struct {
-		serverInfo
-		Tools []string `json:"tools,omitempty"`
-	}{serverInfo: v.info(s)}
-	if !description.Allowed {
-		return description, nil
-	}
-	t, err := v.documented(ctx, s.Name, "")
-	if err != nil {
-		return nil, err
-	}
-	description.Tools = t.Names()
-	return description, nil
+	return serverInfo{s.Name, s.Alias, s.Description, slices.Contains(v.Allowed, s)}, nil
 }
 
 // Docs documents the tools of a server, or one of them, from what is known where that will do. Of a

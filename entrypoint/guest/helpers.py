@@ -52,8 +52,7 @@ class Helpers:
         known = self._servers.find(name)
         if known is not None:
             return known._request(lambda: known).now()
-        made = lambda provider: self._add(Server(self._link, provider))  # noqa: E731
-        return ask(self._link, "load_server", {"server": name}, made, name).now()
+        return ask(self._link, "load_server", {"server": name}, self._loaded, name).now()
 
     def list_servers(self) -> Any:
         """The real names of the servers of this run."""
@@ -157,7 +156,11 @@ class Helpers:
         server = self._servers.find(name)
         if server is not None:
             return server._then(server._listed, "list_tools")
-        return ask(self._link, "list_tools", {"server": name}, ReadyList, name)
+        made = lambda provider: self._loaded(provider)._listed()  # noqa: E731
+        return ask(self._link, "load_server", {"server": name}, made, name, "list_tools")
+
+    def _loaded(self, provider: Any) -> Server:
+        return self._add(Server(self._link, provider))
 
     def _query(self, server: str, tool: str | None, detail: str, made: Callable[[Any], Any]) -> Request:
         given = {"server": server, "detail": detail} | ({"tool": tool} if tool is not None else {})
