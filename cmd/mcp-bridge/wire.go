@@ -198,7 +198,7 @@ func (p *parts) sandboxConfig(what purpose) sandbox.Config {
 	c := p.cfg
 	standby := 0
 	if what.serves() {
-		standby = int(c.Standby)
+		standby = c.Standbys()
 	}
 	return sandbox.Config{
 		Images: c.Images(),

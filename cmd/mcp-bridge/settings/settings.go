@@ -39,23 +39,23 @@ var Kubernetes bool
 type Settings struct {
 	Runtime            string
 	Image              string
-	Pull               string   `default:"missing"`
-	Timeout            Seconds  `default:"30"`
-	MaxTimeout         Seconds  `split_words:"true" default:"120"`
-	Memory             size     `default:"512m"`
-	PIDs               int64    `envconfig:"PIDS" default:"128"`
-	CPUs               float64  `envconfig:"CPUS" default:"0"`
-	ContainerUser      string   `split_words:"true" default:"65534:65534"`
-	RuntimeIdleTimeout Seconds  `split_words:"true" default:"300"`
-	Standby            standbys `default:"1"`
-	MaxConcurrent      runs     `split_words:"true" default:"auto"`
-	Queue              int      `default:"64"`
-	QueueTimeout       Seconds  `split_words:"true" default:"30"`
-	Tools              tools    `default:"code"`
-	State              string   `default:"none"`
-	Sandboxes          kept     `default:"auto"`
-	SandboxIdle        Seconds  `split_words:"true" default:"1800"`
-	SandboxMaxAge      Seconds  `split_words:"true" default:"28800"`
+	Pull               string  `default:"missing"`
+	Timeout            Seconds `default:"30"`
+	MaxTimeout         Seconds `split_words:"true" default:"120"`
+	Memory             size    `default:"512m"`
+	PIDs               int64   `envconfig:"PIDS" default:"128"`
+	CPUs               float64 `envconfig:"CPUS" default:"0"`
+	ContainerUser      string  `split_words:"true" default:"65534:65534"`
+	RuntimeIdleTimeout Seconds `split_words:"true" default:"300"`
+	Standby            count   `default:"1"`
+	MaxConcurrent      count   `split_words:"true" default:"auto"`
+	Queue              int     `default:"64"`
+	QueueTimeout       Seconds `split_words:"true" default:"30"`
+	Tools              tools   `default:"code"`
+	State              string  `default:"none"`
+	Sandboxes          count   `default:"auto"`
+	SandboxIdle        Seconds `split_words:"true" default:"1800"`
+	SandboxMaxAge      Seconds `split_words:"true" default:"28800"`
 	Hibernate          string
 	UpstreamStart      Seconds `envconfig:"UPSTREAM_START_TIMEOUT" default:"20"`
 	UpstreamIdle       Seconds `envconfig:"UPSTREAM_IDLE_TIMEOUT" default:"900"`
@@ -67,14 +67,14 @@ type Settings struct {
 	Env                string
 	Envs               string
 	Audit              string
-	AuditArguments     bool   `split_words:"true" default:"false"`
-	Output             size   `default:"16k"`
-	OutputMode         string `split_words:"true" default:"text"`
-	LogLevel           level  `split_words:"true"`
-	LogFormat          string `split_words:"true" default:"text"`
-	Seccomp            string `default:"strict"`
-	OCIRuntime         string `envconfig:"OCI_RUNTIME"`
-	AllowRootful       bool   `split_words:"true" default:"false"`
+	AuditArguments     bool       `split_words:"true" default:"false"`
+	Output             size       `default:"16k"`
+	OutputMode         string     `split_words:"true" default:"text"`
+	LogLevel           slog.Level `split_words:"true"`
+	LogFormat          string     `split_words:"true" default:"text"`
+	Seccomp            string     `default:"strict"`
+	OCIRuntime         string     `envconfig:"OCI_RUNTIME"`
+	AllowRootful       bool       `split_words:"true" default:"false"`
 	Replica            bridge.Replica
 	HTTPTokens         string `envconfig:"HTTP_TOKENS"`
 	HTTPIssuer         string `envconfig:"HTTP_ISSUER"`
@@ -138,6 +138,8 @@ func unparsed(e *envconfig.ParseError) error {
 	switch {
 	case e.TypeName == "bool":
 		return errors.New("it must be true or false")
+	case e.TypeName == "slog.Level":
+		return errors.New("it must be debug, info, warn or error")
 	case !errors.As(e.Err, &number):
 		return e.Err
 	case errors.Is(number.Err, strconv.ErrRange):
@@ -163,6 +165,10 @@ func (s Settings) check() error {
 		}
 		return fmt.Sprintf(format, a...)
 	}
+	within := func(name string, n count, least, most int) string {
+		return unless(n == auto || int(n) >= least && int(n) <= most,
+			"_%s=\"%d\": it must be a number from %d to %d, or auto", name, n, least, most)
+	}
 	maxTimeout := time.Duration(s.MaxTimeout)
 	for _, wrong := range []string{
 		unless(s.Timeout > 0, "_TIMEOUT must be positive"),
@@ -178,6 +184,9 @@ func (s Settings) check() error {
 		unless(s.Envs == "" || filepath.IsAbs(s.Envs), "_ENVS=%q: it must be an absolute path", s.Envs),
 		unless(s.PIDs >= minPIDs, "_PIDS must be at least %d: the guest itself needs four", minPIDs),
 		unless(s.CPUs >= 0 && !math.IsInf(s.CPUs, 0), "_CPUS must be a number of cores such as 1.5, or 0 for all"),
+		within("STANDBY", s.Standby, 0, maxStandby),
+		within("MAX_CONCURRENT", s.MaxConcurrent, 1, maxRuns),
+		within("SANDBOXES", s.Sandboxes, 0, maxKept),
 		unless(s.Queue >= 0 && s.Queue <= maxQueue, "_QUEUE must be a number from 0 to %d", maxQueue),
 		unless(s.QueueTimeout > 0, "_QUEUE_TIMEOUT must be positive; MCP_BRIDGE_QUEUE=0 is for no queue"),
 		named("STATE", s.State, bridge.StateNone, bridge.StateSession),
@@ -301,8 +310,8 @@ func (s Settings) Images() []string {
 
 // Logger returns a log that writes to w from the configured level on, or from usual.
 func (s Settings) Logger(w io.Writer, usual slog.Level) *slog.Logger {
-	if s.LogLevel.set {
-		usual = s.LogLevel.Level
+	if _, chosen := os.LookupEnv(Prefix + "_LOG_LEVEL"); chosen {
+		usual = s.LogLevel
 	}
 	opts := &slog.HandlerOptions{Level: usual}
 	if s.LogFormat == "json" {

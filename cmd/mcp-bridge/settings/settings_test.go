@@ -84,7 +84,7 @@ func defaults() map[string]string {
 // TestMaxConcurrent: what is asked for counts; else what memory there is, within bounds.
 func TestMaxConcurrent(t *testing.T) {
 	for _, tc := range []struct {
-		asked runs
+		asked count
 		each  size
 		want  int
 	}{
@@ -109,15 +109,15 @@ func TestMaxConcurrent(t *testing.T) {
 func TestMaxContainers(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
-		sandboxes      kept
-		runs           runs
+		sandboxes      count
+		runs           count
 		each           size
 		kept, together int
 	}{
-		{"as memory says", autoKept, 0, 1, maxAutoRuns / 2, maxAutoRuns},
-		{"more runs", autoKept, 100, 1, maxAutoRuns / 2, 100},
-		{"fewer runs", autoKept, 1, 1, maxAutoRuns / 2, maxAutoRuns},
-		{"one that takes all memory", autoKept, 1, 1 << 60, 1, 2},
+		{"as memory says", auto, 0, 1, maxAutoRuns / 2, maxAutoRuns},
+		{"more runs", auto, 100, 1, maxAutoRuns / 2, 100},
+		{"fewer runs", auto, 1, 1, maxAutoRuns / 2, maxAutoRuns},
+		{"one that takes all memory", auto, 1, 1 << 60, 1, 2},
 		{"a number", 5, 3, 1, 5, 8},
 		{"none", 0, 3, 1, 0, 3},
 	} {
@@ -137,21 +137,22 @@ func TestMaxContainers(t *testing.T) {
 // TestStandbySetting: a number, none, or as many as memory and cores allow.
 func TestStandbySetting(t *testing.T) {
 	const wrong = "it must be a number from 0 to 32, or auto"
+	const unread = "it must be a whole number such as 4, or auto"
 	for _, tc := range []struct {
 		value    string
-		min, max standbys
+		min, max int
 		err      string
 	}{
 		{value: "", min: 1, max: 1},
 		{value: "0"},
 		{value: "1", min: 1, max: 1},
 		{value: "32", min: 32, max: 32},
-		{value: "auto", min: 1, max: standbys(2 * runtime.NumCPU())},
+		{value: "auto", min: 1, max: 2 * runtime.NumCPU()},
 		{value: "33", err: wrong},
 		{value: "-1", err: wrong},
-		{value: "1.5", err: wrong},
-		{value: "AUTO", err: wrong},
-		{value: "some", err: wrong},
+		{value: "1.5", err: unread},
+		{value: "AUTO", err: unread},
+		{value: "some", err: unread},
 	} {
 		t.Run(tc.value, func(t *testing.T) {
 			if tc.value != "" {
@@ -162,8 +163,8 @@ func TestStandbySetting(t *testing.T) {
 			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), "MCP_BRIDGE_STANDBY") ||
 				!strings.Contains(err.Error(), tc.err)):
 				t.Errorf("got %v, want that %s", err, tc.err)
-			case tc.err == "" && (err != nil || c.Standby < tc.min || c.Standby > tc.max):
-				t.Errorf("got %d, %v; want %d to %d", c.Standby, err, tc.min, tc.max)
+			case tc.err == "" && (err != nil || c.Standbys() < tc.min || c.Standbys() > tc.max):
+				t.Errorf("got %d, %v; want %d to %d", c.Standbys(), err, tc.min, tc.max)
 			}
 		})
 	}
@@ -211,6 +212,9 @@ func TestVariables(t *testing.T) {
 			"as one of its servers; remove the variable, or set it to 0",
 		"ALLOW_SELF_SERVER=False": "",
 		"TIMEOUT=30s":             "",
+		"LOG_LEVEL=loud":          `MCP_BRIDGE_LOG_LEVEL="loud": it must be debug, info, warn or error`,
+		"LOG_LEVEL=debug":         "",
+		"SANDBOXES=257":           `MCP_BRIDGE_SANDBOXES="257": it must be a number from 0 to 256, or auto`,
 		"FOO=1":                   "there is no variable MCP_BRIDGE_FOO; mcp-bridge serve --help lists them",
 		"STANDBYS=1": "there is no variable MCP_BRIDGE_STANDBYS (did you mean MCP_BRIDGE_STANDBY?); " +
 			"mcp-bridge serve --help lists them",

@@ -3,7 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -45,42 +45,33 @@ func (s *size) Decode(v string) error {
 	return nil
 }
 
-// level is a slog.Level, if one was chosen.
-type level struct {
-	slog.Level
-	set bool
-}
-
-// Decode implements envconfig.Decoder.
-func (l *level) Decode(v string) error {
-	if err := l.UnmarshalText([]byte(v)); err != nil {
-		return errors.New("it must be debug, info, warn or error")
-	}
-	l.set = true
-	return nil
-}
-
-// runs is a number of runs at a time; 0 for auto.
-type runs int
+// count is a number of things at a time, or auto.
+type count int
 
 const (
+	auto = math.MinInt
+
 	maxRuns     = 256 // no client has more requests under way
 	maxQueue    = 256
 	minAutoRuns = 2
 	maxAutoRuns = 32
+	maxKept     = 256
+
+	maxStandby    = 32
+	standbyMemory = 32 << 20 // bytes that a container which waits takes, at most
 )
 
 // Decode implements envconfig.Decoder.
-func (n *runs) Decode(v string) error {
+func (n *count) Decode(v string) error {
 	if v == "auto" {
-		*n = 0
+		*n = auto
 		return nil
 	}
 	i, err := strconv.Atoi(v)
-	if err != nil || i < 1 || i > maxRuns {
-		return fmt.Errorf("it must be a number from 1 to %d, or auto", maxRuns)
+	if err != nil {
+		return errors.New("it must be a whole number such as 4, or auto")
 	}
-	*n = runs(i)
+	*n = count(i)
 	return nil
 }
 
@@ -103,26 +94,12 @@ func (s Settings) fit() int {
 	return int(min(max(minAutoRuns, total/4*3/int64(s.Memory)), maxAutoRuns))
 }
 
-// standbys is a number of containers.
-type standbys int
-
-const (
-	maxStandbys   = 32
-	standbyMemory = 32 << 20 // bytes that one which waits takes, at most
-)
-
-// Decode implements envconfig.Decoder.
-func (n *standbys) Decode(v string) error {
-	if v == "auto" {
-		*n = standbys(min(max(1, freeMemory()/8/standbyMemory), int64(2*goruntime.NumCPU())))
-		return nil
+// Standbys returns how many containers are kept ready.
+func (s Settings) Standbys() int {
+	if s.Standby == auto {
+		return int(min(max(1, freeMemory()/8/standbyMemory), int64(2*goruntime.NumCPU())))
 	}
-	i, err := strconv.Atoi(v)
-	if err != nil || i < 0 || i > maxStandbys {
-		return fmt.Errorf("it must be a number from 0 to %d, or auto", maxStandbys)
-	}
-	*n = standbys(i)
-	return nil
+	return int(s.Standby)
 }
 
 // freeMemory returns the bytes that can be had without harm to others, or a guess.
@@ -173,32 +150,10 @@ func (t *tools) Decode(v string) (err error) {
 	return err
 }
 
-// kept is a number of sandboxes that last; autoKept for as many as memory holds.
-type kept int
-
-const (
-	autoKept = -1
-	mostKept = 256
-)
-
-// Decode implements envconfig.Decoder.
-func (n *kept) Decode(v string) error {
-	if v == "auto" {
-		*n = autoKept
-		return nil
-	}
-	i, err := strconv.Atoi(v)
-	if err != nil || i < 0 || i > mostKept {
-		return fmt.Errorf("it must be a number from 0 to %d, or auto", mostKept)
-	}
-	*n = kept(i)
-	return nil
-}
-
 // MaxSandboxes returns how many sandboxes that last there are at a time. Each may take as much
 // memory as a run; where memory decides, half of it is theirs at most.
 func (s Settings) MaxSandboxes() int {
-	if s.Sandboxes == autoKept {
+	if s.Sandboxes == auto {
 		return max(1, s.fit()/2)
 	}
 	return int(s.Sandboxes)
@@ -209,7 +164,7 @@ func (s Settings) MaxSandboxes() int {
 // which one is left at least; a number of them comes beside the runs.
 func (s Settings) MaxContainers(kept int) int {
 	runs := s.MaxRuns()
-	if s.Sandboxes != autoKept || kept == 0 {
+	if s.Sandboxes != auto || kept == 0 {
 		return runs + kept
 	}
 	return max(runs, s.fit(), kept+1)
