@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 )
 
@@ -56,18 +57,13 @@ func (a *Approvals) WithoutHeld(c discovery.Catalog, next func(discovery.Server)
 	return c
 }
 
-// An UntrustedError says that code may have written a policy.
-type UntrustedError struct{ Path string }
-
-func (e *UntrustedError) Error() string {
-	return fmt.Sprintf("the policy %s isn't followed: it was changed while code was run, so code may have "+
-		"written it, "+
-		"and you have not said yes to it", e.Path)
-}
-
-// Hint names the next step for a person.
-func (e *UntrustedError) Hint() string {
-	return "read the file, and see with mcp-bridge policy check what is in it; to follow it, run with " +
-		"MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve; until then a bridge that runs takes over only " +
-		"what is stricter in it"
+// Untrusted returns that code may have written a policy.
+func Untrusted(path string) *text.HintError {
+	return &text.HintError{
+		Err: fmt.Errorf("the policy %s isn't followed: it was changed while code was run, so code may have "+
+			"written it, and you have not said yes to it", path),
+		Next: "read the file, and see with mcp-bridge policy check what is in it; to follow it, run with " +
+			"MCP_BRIDGE_POLICY set to it: mcp-bridge policy approve; until then a bridge that runs takes over only " +
+			"what is stricter in it",
+	}
 }

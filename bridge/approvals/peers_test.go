@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/discovery"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
@@ -284,7 +285,7 @@ func TestUnwritable(t *testing.T) {
 	w.write("file", "")
 	w.cfg.Record = w.path("file/approved.json") // its directory can't be made
 	a := w.serve()
-	var unwritable *UnwritableError
+	var unwritable *text.HintError
 	if err := a.Close(); !errors.As(err, &unwritable) || !strings.Contains(unwritable.Hint(), w.path("file")) {
 		t.Fatalf("got %v", err)
 	}

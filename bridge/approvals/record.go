@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
@@ -45,15 +46,15 @@ func load(path string) (r record, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
-	var text []byte
+	var content []byte
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxRecord) {
 		err = fmt.Errorf("%s is not a file of less than %d bytes", path, maxRecord)
 	}
 	if err == nil {
-		text, err = os.ReadFile(path)
+		content, err = os.ReadFile(path)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &r)
+		err = json.Unmarshal(content, &r)
 	}
 	if err != nil {
 		return r, err
@@ -71,11 +72,11 @@ func load(path string) (r record, err error) {
 // killed returns the record for a Keeper, of one while code is run.
 func (r record) killed() []byte {
 	r.state, r.Killed = r.bounded(), true
-	text, err := json.Marshal(r)
+	content, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // texts and times always encode
 	}
-	return text
+	return content
 }
 
 // write replaces the record as a whole. The caller has a.mu.
@@ -91,24 +92,14 @@ func (a *Approvals) write(r record) error {
 	return nil
 }
 
-// An UnwritableError says that the record can't be written.
-type UnwritableError struct {
-	Path string
-	Err  error
+// unwritable returns that the record can't be written.
+func unwritable(path string, err error) error {
+	return &text.HintError{
+		Err:  fmt.Errorf("the record of approved servers, %s, can't be written: %w", path, err),
+		Next: "see that you may write to the directory " + filepath.Dir(path) + ", and that its disk isn't full"}
 }
 
-func (e *UnwritableError) Error() string {
-	return fmt.Sprintf("the record of approved servers, %s, can't be written: %v", e.Path, e.Err)
-}
-
-func (e *UnwritableError) Unwrap() error { return e.Err }
-
-// Hint names the next step for a person.
-func (e *UnwritableError) Hint() string {
-	return "see that you may write to the directory " + filepath.Dir(e.Path) + ", and that its disk isn't full"
-}
-
-// Writable returns nil if the record can be written, or else an *UnwritableError.
+// Writable returns nil if the record can be written, or else a *text.HintError.
 func (a *Approvals) Writable() error { return writable(a.cfg.Record) }
 
 func writable(path string) error {
@@ -123,7 +114,7 @@ func writable(path string) error {
 		}
 	}
 	if err != nil {
-		return &UnwritableError{path, err}
+		return unwritable(path, err)
 	}
 	return nil
 }
@@ -134,17 +125,17 @@ func (r record) save(path string) error {
 	if path == "" {
 		return nil
 	}
-	text, err := json.Marshal(r)
+	content, err := json.Marshal(r)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
 		pattern := filepath.Base(path) + ".*"
 		filelock.Sweep(filepath.Dir(path), pattern)
-		err = filelock.Replace(path, pattern, text)
+		err = filelock.Replace(path, pattern, content)
 	}
 	if err != nil {
-		return &UnwritableError{path, err}
+		return unwritable(path, err)
 	}
 	return nil
 }

@@ -337,29 +337,10 @@ func (t *Tokens) Add(name string) (token string, err error) {
 	return token, nil
 }
 
-// A RevokeError says that a token couldn't be revoked, and is still good.
-type RevokeError struct {
-	Name, Path string
-	Err        error
-}
-
-func (e *RevokeError) Error() string {
-	return fmt.Sprintf("the token of %s isn't revoked and is still good: %v", e.Name, e.Err)
-}
-
-func (e *RevokeError) Unwrap() error { return e.Err }
-
-// Hint names the next step for a person.
-func (e *RevokeError) Hint() string {
-	return "make room, or give leave to write to " + filepath.Dir(e.Path) +
-		", and run the command again; until " +
-		"then end the bridges that take the token"
-}
-
 // Revoke removes a token. Bridges refuse it from their next request on. The error is ErrNoToken
 // where no token has that name, a *FileError where the file can't be used and no token in it is
-// good, else a *RevokeError. The file stays when the last one goes, so that no bridge that
-// asks for tokens stops to.
+// good, else a *text.HintError: the token is still good. The file stays when the last one goes, so
+// that no bridge that asks for tokens stops to.
 func (t *Tokens) Revoke(name string) error {
 	err := t.change(func(all []Token) ([]Token, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(o Token) bool { return o.Name == name })
@@ -372,7 +353,9 @@ func (t *Tokens) Revoke(name string) error {
 	if err == nil || errors.Is(err, ErrNoToken) || errors.As(err, &unusable) {
 		return err
 	}
-	return &RevokeError{Name: name, Path: t.path, Err: err}
+	return &text.HintError{Err: fmt.Errorf("the token of %s isn't revoked and is still good: %w", name, err),
+		Next: "make room, or give leave to write to " + filepath.Dir(t.path) + ", and run the command again; " +
+			"until then end the bridges that take the token"}
 }
 
 // change replaces the file by one with other tokens.

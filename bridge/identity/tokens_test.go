@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/trust"
 )
 
@@ -294,7 +295,7 @@ func TestRevokeUnwritable(t *testing.T) {
 	if err := os.Mkdir(tokens.Path()+".lock", 0o700); err != nil { // so that no lock can be had
 		t.Fatal(err)
 	}
-	var kept *RevokeError
+	var kept *text.HintError
 	if err := tokens.Revoke("alice"); !errors.As(err, &kept) ||
 		!strings.Contains(kept.Error(), "the token of alice isn't revoked and is still good: ") ||
 		!strings.Contains(kept.Hint(), "leave to write to "+filepath.Dir(tokens.Path())) {

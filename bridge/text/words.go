@@ -48,6 +48,19 @@ func Sentence(what, next string) string {
 	return what + ". Next: " + next
 }
 
+// A HintError is an error for a person, with what to do about it.
+type HintError struct {
+	Err  error
+	Next string
+}
+
+func (e *HintError) Error() string { return e.Err.Error() }
+
+func (e *HintError) Unwrap() error { return e.Err }
+
+// Hint returns the next step.
+func (e *HintError) Hint() string { return e.Next }
+
 // Hinted returns the error's text with its next step, where it has a Hint.
 func Hinted(err error) string {
 	var h interface{ Hint() string }

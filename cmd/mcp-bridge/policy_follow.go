@@ -45,7 +45,7 @@ func (p *parts) followPolicy(ctx context.Context) {
 		found, err := policy.Read(path)
 		if err == nil && !p.approvals.Trusts(path, found.Text()) {
 			p.approvals.Reach() // for the command that approves it
-			untrusted := &approvals.UntrustedError{Path: path}
+			untrusted := approvals.Untrusted(path)
 			err = untrusted
 			if p.takePolicy(found, false) {
 				p.log.Warn("the policy's file has changed while code was run, so code may have written it: what it "+

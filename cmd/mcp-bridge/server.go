@@ -190,7 +190,7 @@ func (p *parts) admit(what purpose) {
 // trustPolicy refuses the policy if code may have written it.
 func (p *parts) trustPolicy(a *approvals.Approvals) {
 	if p.broken == nil && p.policy.Path() != "" && !a.Trusts(p.policy.Path(), p.policy.Text()) {
-		p.broken = &approvals.UntrustedError{Path: p.policy.Path()}
+		p.broken = approvals.Untrusted(p.policy.Path())
 	}
 }
 

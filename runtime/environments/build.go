@@ -19,6 +19,7 @@ import (
 
 	"github.com/docker/go-units"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
 )
@@ -122,7 +123,7 @@ func (b *build) build(ctx context.Context) (Environment, error) {
 	}
 	compiled := func(c wheels.Chosen) bool { return !strings.HasSuffix(c.File, "-any.whl") }
 	if !p.cxx && slices.ContainsFunc(chosen, compiled) {
-		return Environment{}, &Error{
+		return Environment{}, &text.HintError{
 			Err:  fmt.Errorf("image %s has no libstdc++.so.6, which compiled packages need", base.Ref),
 			Next: "make the image again: mcp-bridge image build; or name another one: MCP_BRIDGE_IMAGE"}
 	}
@@ -243,16 +244,3 @@ func (b *build) install(ctx context.Context, env Environment, spool *os.File) (E
 	b.tell(committed, "%s is built", env.Name)
 	return env, nil
 }
-
-// Error says why an environment can't be built or removed, and what to do about it.
-type Error struct {
-	Err  error
-	Next string
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// Hint names the next step for a person.
-func (e *Error) Hint() string { return e.Next }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
@@ -26,7 +27,7 @@ const spools, lockDirs = "layer-*.tar", "lock-*"
 // calls waits, which may be nil, if one does.
 func (c cacheDir) turn(ctx context.Context, waits func()) (release func(), err error) {
 	if c.path == "" {
-		return nil, &Error{Err: errors.New("there is no directory for downloads"),
+		return nil, &text.HintError{Err: errors.New("there is no directory for downloads"),
 			Next: "set HOME or XDG_CACHE_HOME"}
 	}
 	if err := os.MkdirAll(c.path, 0o700); err != nil {
@@ -82,10 +83,11 @@ func (c cacheDir) full(err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &Error{Err: err, Next: "free some space in " + c.path + ", and try again"}
+		return &text.HintError{Err: err, Next: "free some space in " + c.path + ", and try again"}
 	case strings.Contains(err.Error(), "no space left on device"):
-		return &Error{Err: err, Next: "free some space on the engine's disk (podman system prune, docker system" +
-			" prune; mcp-bridge env remove NAME), and try again"}
+		return &text.HintError{Err: err,
+			Next: "free some space on the engine's disk (podman system prune, docker system" +
+				" prune; mcp-bridge env remove NAME), and try again"}
 	}
 	return err
 }

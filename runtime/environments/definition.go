@@ -190,7 +190,8 @@ func (s settings) lock(d Definition, ip wheels.Interpreter) (*wheels.Lock, error
 		return wheels.DataLock(ip)
 	}
 	if err := s.trust.File(d.Lock); errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{Err: fmt.Errorf("the environment %s has no lock yet: %s is missing", d.Name, d.Lock),
+		return nil, &text.HintError{
+			Err:  fmt.Errorf("the environment %s has no lock yet: %s is missing", d.Name, d.Lock),
 			Next: "make it: mcp-bridge env lock " + d.Name}
 	} else if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
 )
@@ -205,7 +206,7 @@ func (e *Environments) Remove(ctx context.Context, name string) error {
 	case errors.As(err, &hinted):
 		return err
 	case err != nil:
-		return &Error{Err: fmt.Errorf("the environment %s can't be removed: %w", name, err),
+		return &text.HintError{Err: fmt.Errorf("the environment %s can't be removed: %w", name, err),
 			Next: "try again when no code runs in it: a guest that waits ends after MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT"}
 	}
 	e.cache.forget(name)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
 )
@@ -24,12 +25,12 @@ func (e *Environments) Lock(ctx context.Context, name string) error {
 		return err
 	}
 	if d.Lock == "" {
-		return &Error{Err: fmt.Errorf("the lock of %s comes with the program", name),
+		return &text.HintError{Err: fmt.Errorf("the lock of %s comes with the program", name),
 			Next: "make an environment of another name: mcp-bridge env add NAME PACKAGE…"}
 	}
 	wanted, err := os.ReadFile(e.requirements(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &Error{Err: fmt.Errorf("%s, which lists the packages, is missing", e.requirements(name)),
+		return &text.HintError{Err: fmt.Errorf("%s, which lists the packages, is missing", e.requirements(name)),
 			Next: "name them: mcp-bridge env add " + name + " PACKAGE…"}
 	} else if err != nil {
 		return err
@@ -54,7 +55,7 @@ func (e *Environments) Add(ctx context.Context, name string, packages []string) 
 		}
 	}
 	if name == Data || d.Lock == "" {
-		return &Error{Err: errors.New("what data has comes with the program"),
+		return &text.HintError{Err: errors.New("what data has comes with the program"),
 			Next: "make an environment of another name, and let it have those of data too that you need"}
 	}
 	wanted, err := os.ReadFile(e.requirements(name))
@@ -136,7 +137,7 @@ func asked(file string, list []byte) (string, error) {
 		}
 		r, err := wheels.ParseRequirement(bare)
 		if err != nil {
-			return "", &Error{Err: fmt.Errorf("%s: %w", file, err),
+			return "", &text.HintError{Err: fmt.Errorf("%s: %w", file, err),
 				Next: "have one package such as pandas>=2 in each line of the file, and no options"}
 		}
 		rest := strings.TrimLeftFunc(bare, func(r rune) bool {
@@ -155,7 +156,7 @@ func (e *Environments) lockAs(ctx context.Context, d Definition, list []byte) er
 	}
 	program, err := exec.LookPath("uv")
 	if err != nil {
-		return &Error{Err: errors.New("uv, which chooses versions, is not on the PATH"),
+		return &text.HintError{Err: errors.New("uv, which chooses versions, is not on the PATH"),
 			Next: "install it, for example with pipx install uv. Only env add and env lock need it; a lock that was" +
 				" made elsewhere can be put into " + d.Lock}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // standIn puts a uv on the PATH that is a shell script. $out is where its lock is to be.
@@ -108,7 +108,7 @@ func TestCantLock(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	err := b.Lock(t.Context(), "mine")
-	var e *environments.Error
+	var e *text.HintError
 	if !errors.As(err, &e) || !strings.Contains(err.Error(), "uv") || !strings.Contains(e.Next, "install it") {
 		t.Errorf("without uv: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
@@ -79,7 +80,8 @@ func (s settings) readLabels(d Definition) (env Environment, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return env, &Error{Err: fmt.Errorf("the environment %s can't be used: %s is missing", d.Name, path),
+		return env, &text.HintError{
+			Err:  fmt.Errorf("the environment %s can't be used: %s is missing", d.Name, path),
 			Next: "mcp-bridge env export " + d.Name + " --oci FILE writes it, where podman or docker is: copy it here"}
 	case err == nil && info.Size() > maxLabels:
 		err = fmt.Errorf("%s has more than %d bytes", path, maxLabels)
@@ -142,7 +144,8 @@ func (e *Environments) pull(ctx context.Context, env Environment) error {
 
 // errCluster says why an environment of a cluster isn't built, nor its image removed.
 func errCluster(name, next string) error {
-	return &Error{Err: fmt.Errorf("the environment %s: a cluster makes and removes no images", name), Next: next}
+	return &text.HintError{Err: fmt.Errorf("the environment %s: a cluster makes and removes no images", name),
+		Next: next}
 }
 
 // elsewhere is how a cluster gets an environment.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
 )
@@ -83,7 +84,7 @@ func (ps pythons) ask(ctx context.Context, image runtime.Image) (python, error) 
 		err = fmt.Errorf("it ended with code %d: %s", exit.Code, runtime.OneLine(stderr.String()))
 	}
 	if err != nil {
-		return python{}, &Error{
+		return python{}, &text.HintError{
 			Err:  fmt.Errorf("image %s has no Python that packages can be added to: %w", image.Ref, err),
 			Next: "name an image with CPython 3.11 to 3.14, such as python:3.13-slim: MCP_BRIDGE_IMAGE"}
 	}

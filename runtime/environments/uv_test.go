@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/runtime/environments"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // needUV puts the real uv on the PATH. Its own files and variables are the test's.
@@ -190,7 +190,7 @@ func TestListOfPackages(t *testing.T) {
 		"https://x/one.zip"} {
 		write(t, list, "two\n"+line+"\n")
 		err := b.Lock(t.Context(), "mine")
-		var known *environments.Error
+		var known *text.HintError
 		if !errors.As(err, &known) || !strings.Contains(err.Error(), "mine.in") ||
 			!strings.Contains(known.Next, "pandas>=2") {
 			t.Errorf("%s: got %v", line, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/streamable"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 )
 
@@ -163,7 +164,7 @@ func (l *Listener) Listen(ctx context.Context, authenticated bool) (net.Listener
 	}
 	socket, err := net.Listen(l.network(), l.addr)
 	if err != nil {
-		return nil, &listenError{l.addr, err}
+		return nil, &text.HintError{Err: fmt.Errorf("listening on %s: %w", l.addr, err), Next: hint(err)}
 	}
 	return socket, nil
 }
@@ -226,22 +227,12 @@ func (l *Listener) wildcard() bool {
 	return host == "" && port != "" || err == nil && ip.IsUnspecified()
 }
 
-// A listenError says that an address can't be listened to.
-type listenError struct {
-	addr string
-	err  error
-}
-
-func (e *listenError) Error() string { return fmt.Sprintf("listening on %s: %v", e.addr, e.err) }
-
-func (e *listenError) Unwrap() error { return e.err }
-
-// Hint names the next step for a person.
-func (e *listenError) Hint() string {
+// hint returns the next step after an address couldn't be listened to.
+func hint(err error) string {
 	switch {
-	case errors.Is(e.err, syscall.EADDRINUSE):
+	case errors.Is(err, syscall.EADDRINUSE):
 		return "end what listens there, perhaps another bridge, or give --http another port"
-	case errors.Is(e.err, os.ErrPermission):
+	case errors.Is(err, os.ErrPermission):
 		return "give --http a port from 1024 on, such as 127.0.0.1:7878: those below are the system's"
 	}
 	return "give --http an address of this machine, such as 127.0.0.1:7878"
