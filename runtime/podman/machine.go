@@ -42,10 +42,9 @@ func (m *machine) asleep() bool {
 
 // listedMachine is what podman says of one.
 type listedMachine struct {
-	Name     string
-	Default  bool
-	Running  bool
-	Starting bool
+	Name    string
+	Default bool
+	Running bool
 }
 
 // find returns the machine behind podman's default connection, or else its default machine.
