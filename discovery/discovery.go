@@ -23,8 +23,6 @@ import (
 // The words that discovery shares with the descriptions of hosts.
 type (
 	Server    = config.Server
-	Twin      = config.Twin
-	FilledIn  = config.FilledIn
 	Env       = config.Env
 	Secret    = config.Secret
 	Asked     = config.Asked
@@ -34,8 +32,6 @@ type (
 	Transport = config.Transport
 	OAuth     = config.OAuth
 	Filter    = config.Filter
-	RuleList  = config.RuleList
-	ToolRule  = config.ToolRule
 )
 
 // The states of config.

@@ -112,7 +112,7 @@ func (s *scan) unwanted(e *config.Entry, unapproved config.Refusal) (State, conf
 		}
 	}
 	switch {
-	case slices.ContainsFunc(e.Tools.Rules, RuleList.HidesAll):
+	case slices.ContainsFunc(e.Tools.Rules, config.RuleList.HidesAll):
 		return Disabled, config.Refuse(e.Source.Host+" hides all of its tools",
 			"take out the rule about them in its settings")
 	case e.Tools.Allow != nil && len(e.Tools.Allow) == 0:

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/mcp-bridge/mcp-bridge/discovery/config"
 )
 
 // TestIdentity: every field counts in it that decides what is started or reached, and no other.
@@ -37,12 +39,12 @@ func TestIdentity(t *testing.T) {
 			field.Set(reflect.ValueOf(OAuth{Resource: "x"}))
 		case []Secret:
 			field.Set(reflect.ValueOf([]Secret{{Name: "x"}}))
-		case FilledIn:
-			field.Set(reflect.ValueOf(FilledIn{Env: map[string]string{"x": "y"}}))
+		case config.FilledIn:
+			field.Set(reflect.ValueOf(config.FilledIn{Env: map[string]string{"x": "y"}}))
 		case Filter:
 			field.Set(reflect.ValueOf(Filter{Deny: []string{"x"}}))
-		case []Twin:
-			field.Set(reflect.ValueOf([]Twin{{Name: "x"}}))
+		case []config.Twin:
+			field.Set(reflect.ValueOf([]config.Twin{{Name: "x"}}))
 		default:
 			t.Errorf("field %s is of a type %T that this test doesn't know", name, v)
 		}
