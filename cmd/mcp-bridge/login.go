@@ -246,22 +246,13 @@ func (c loginCommands) showStatus(only []string) error {
 		servers = loginServers(scan(cfg, cfg.Logger(c.io.Err, slog.LevelWarn)))
 	}
 	all := []loginJSON{}
-	for _, srv := range servers {
-		all = append(all, statusOf(store, srv))
-	}
-	if c.json {
-		return terminal.JSON(c.io.Out, all)
-	}
-	if len(all) == 0 {
-		fmt.Fprintln(c.io.Out, "there are no remote servers; mcp-bridge servers says what was found")
-		return nil
-	}
 	rows := [][]string{{"SERVER", "LOGIN", "KEPT IN", "SCOPE"}}
-	for _, l := range all {
+	for _, srv := range servers {
+		l := statusOf(store, srv)
+		all = append(all, l)
 		rows = append(rows, []string{l.Server, l.text(), cmp.Or(l.In, "-"), cmp.Or(l.Scope, "-")})
 	}
-	c.io.Out.Screen().Table(terminal.Table{Rows: rows})
-	return nil
+	return c.io.List(c.json, all, rows, "there are no remote servers; mcp-bridge servers says what was found")
 }
 
 func statusOf(store *oauth.Store, srv discovery.Server) loginJSON {

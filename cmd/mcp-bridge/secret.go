@@ -263,15 +263,7 @@ func (c secretCommands) list(asJSON bool) error {
 		all = append(all, s)
 		rows = append(rows, []string{e.Name, e.In, cmp.Or(strings.Join(s.Servers, ", "), "-")})
 	}
-	switch {
-	case asJSON:
-		return terminal.JSON(c.io.Out, all)
-	case len(all) == 0:
-		fmt.Fprintln(c.io.Out, "there are no secrets; to set one: mcp-bridge secret set NAME")
-		return nil
-	}
-	c.io.Out.Screen().Table(terminal.Table{Rows: rows})
-	return nil
+	return c.io.List(asJSON, all, rows, "there are no secrets; to set one: mcp-bridge secret set NAME")
 }
 
 // asking returns the servers that are given a secret.

@@ -133,15 +133,7 @@ func (t tokenCommands) list(asJSON bool) error {
 		all = append(all, tokenJSON{token.Name, token.Since})
 		rows = append(rows, []string{token.Name, cmp.Or(token.Since, "-")})
 	}
-	switch {
-	case asJSON:
-		return terminal.JSON(t.io.Out, all)
-	case len(all) == 0:
-		fmt.Fprintln(t.io.Out, "there are no tokens; to make one: mcp-bridge token add NAME")
-		return nil
-	}
-	t.io.Out.Screen().Table(terminal.Table{Rows: rows})
-	return nil
+	return t.io.List(asJSON, all, rows, "there are no tokens; to make one: mcp-bridge token add NAME")
 }
 
 func (t tokenCommands) revoke(name string) error {

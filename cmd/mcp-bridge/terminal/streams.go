@@ -97,6 +97,20 @@ func (s *Streams) Confirm(ctx context.Context, shown, question string, yes bool)
 	}
 }
 
+// List writes all as JSON, or else rows, the first of which is the head of their table, or none
+// where there is no other.
+func (s *Streams) List(asJSON bool, all any, rows [][]string, none string) error {
+	switch {
+	case asJSON:
+		return JSON(s.Out, all)
+	case len(rows) == 1:
+		fmt.Fprintln(s.Out, none)
+	default:
+		s.Out.Screen().Table(Table{Rows: rows})
+	}
+	return nil
+}
+
 // JSON writes one indented document to w.
 func JSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
