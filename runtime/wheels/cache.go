@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
@@ -52,20 +53,6 @@ type File struct {
 
 // Close closes the file.
 func (f *File) Close() error { return f.content.Close() }
-
-// Error says what about the machine or the network keeps wheels from being downloaded. It is news
-// for a person.
-type Error struct {
-	Err  error
-	Next string // what to do about it
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// Hint names the next step for a person.
-func (e *Error) Hint() string { return e.Next }
 
 // parallel bounds how many wheels are downloaded or hashed at once.
 const parallel = 4
@@ -235,7 +222,7 @@ func (c *Cache) diskError(err error) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
-	return &Error{Err: fmt.Errorf("no space is left for wheels in %s: %w", c.Dir, err),
+	return &text.HintError{Err: fmt.Errorf("no space is left for wheels in %s: %w", c.Dir, err),
 		Next: "free some space there and try again; what was downloaded whole is kept"}
 }
 

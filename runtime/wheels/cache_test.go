@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 var example = wheel(member{name: "example/__init__.py", content: "x = 1"})
@@ -265,7 +267,7 @@ func checkError(t *testing.T, err error, names, want, hint string) {
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), names) {
 		t.Fatalf("got %v, want one with %q that names %s", err, want, names)
 	}
-	var e *Error
+	var e *text.HintError
 	if hint != "" && (!errors.As(err, &e) || !strings.Contains(e.Hint(), hint)) {
 		t.Errorf("%v: %+v has no hint %q", err, e, hint)
 	}

@@ -16,6 +16,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 )
 
 // pypiFiles is the host of PyPI's files, which locks name by their absolute URLs.
@@ -59,7 +61,7 @@ func (c *Cache) locate(ctx context.Context, w Chosen) (string, error) {
 		}
 		return u.String(), nil
 	}
-	return "", &Error{Err: fmt.Errorf("the index at %s doesn't have it", index.Host),
+	return "", &text.HintError{Err: fmt.Errorf("the index at %s doesn't have it", index.Host),
 		Next: "lock again with that index; where PyPI can be reached, unset UV_DEFAULT_INDEX, UV_INDEX_URL and" +
 			" PIP_INDEX_URL instead"}
 }
@@ -141,7 +143,7 @@ func unreachable(ctx context.Context, host string, err error) error {
 	if errors.As(err, &inURL) {
 		err = inURL.Err
 	}
-	e := &Error{Err: fmt.Errorf("%s can't be reached: %w", host, err),
+	e := &text.HintError{Err: fmt.Errorf("%s can't be reached: %w", host, err),
 		Next: "check that this machine is online and reaches " + host + "; behind a proxy set HTTPS_PROXY," +
 			" for a mirror of PyPI UV_DEFAULT_INDEX or PIP_INDEX_URL. What is built already works offline"}
 	var authority x509.UnknownAuthorityError
@@ -160,6 +162,6 @@ func refused(host string, status int) error {
 		http.StatusForbidden:         login,
 		http.StatusProxyAuthRequired: "put the login into HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT",
 	}[status]
-	return &Error{Err: fmt.Errorf("%s answered %d %s", host, status, http.StatusText(status)),
+	return &text.HintError{Err: fmt.Errorf("%s answered %d %s", host, status, http.StatusText(status)),
 		Next: cmp.Or(next, "try again later")}
 }
