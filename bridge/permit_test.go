@@ -219,8 +219,8 @@ func TestBrokenPolicy(t *testing.T) {
 		}}
 	})
 	got := connect(t, b).call(`{"code":"1"}`)
-	want := "/etc/p.toml, line 1, key defalt: there is no such key; did you mean default? (default, rule, " +
-		"hints, limit, packages). Next: correct the file that MCP_BRIDGE_POLICY names"
+	want := `/etc/p.toml, line 1, key defalt: there is no such key (did you mean "default"?); there are: ` +
+		"default, rule, hints, limit, packages. Next: correct the file that MCP_BRIDGE_POLICY names"
 	if !got.IsError || !strings.Contains(got.Content[0].Text, want) {
 		t.Errorf("%+v", got)
 	}

@@ -238,7 +238,7 @@ func TestChoose(t *testing.T) {
 		{name: "another has it, and may be built", code: asking(`"polars"`), rules: onDemand, want: "text",
 			did: []string{"slow", "ready", "build text"}},
 		{name: "it isn't among those allowed", code: asking(`"polar"`), rules: onDemand + `allow = ["polars"]`,
-			refused: "packages.allow in policy.toml doesn't have the package polar; did you mean polars?"},
+			refused: "packages.allow in policy.toml doesn't have the package polar (did you mean \"polars\"?)"},
 		{name: "it is made", code: asking(`"shapely>=1", "attrs"`), rules: onDemand, want: auto,
 			did: []string{"slow", "ready", "add attrs shapely>=1", "slow", "ready", "build auto-"}},
 		{name: "it is made, with a version that isn't allowed", code: asking(`"shapely"`),
