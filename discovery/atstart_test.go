@@ -17,45 +17,25 @@ var trusting = tree{
 	"/w/p/.git/HEAD":                      "",
 }
 
-// projectEntries returns a file of servers in the words of the host whose it is.
-func projectEntries(file string, servers ...string) string {
-	key := map[string]string{"mcp.json": "servers",
-		"settings.json": "mcpServers"}[file[strings.LastIndexByte(file, '/')+1:]]
-	switch {
-	case strings.HasSuffix(file, ".toml"):
-		text := ""
-		for _, s := range servers {
-			text += "[mcp_servers." + s + "]\ncommand = \"" + s + "\"\n"
-		}
-		return text
-	case key == "" || !strings.Contains(file, "/.vscode/"):
-		key = "mcpServers"
-	}
-	var entries []string
-	for _, s := range servers {
-		entries = append(entries, `"`+s+`": {"command": "`+s+`"}`)
-	}
-	return `{"` + key + `": {` + strings.Join(entries, ", ") + `}}`
-}
-
 // TestProjectFilesAreReadAtTheStart: whatever comes into the project later, in a file of any host,
 // is not there for the bridge: no server, and no word on one. Files of the user's own are read
 // again.
 func TestProjectFilesAreReadAtTheStart(t *testing.T) {
 	_, paths := opened(tree{}.fs(), linux())
-	var files []string
+	files := map[string]row{}
 	for _, r := range rows() {
-		if r.InProject() {
-			files = append(files, paths(r)...)
+		for _, file := range paths(r) {
+			if r.InProject() {
+				files[strings.Replace(file, "*", "x", 1)] = r
+			}
 		}
 	}
 	if len(files) < 15 {
-		t.Fatalf("only %q are a project's", files)
+		t.Fatalf("only %v are a project's", files)
 	}
-	for _, file := range files {
-		file = strings.Replace(file, "*", "x", 1)
+	for file, r := range files {
 		t.Run(file, func(t *testing.T) {
-			for _, before := range []string{"", projectEntries(file, "kept")} {
+			for _, before := range []string{"", r.example(file, "kept", "kept", "")} {
 				fsys := trusting.fs()
 				set := func(p, data string) {
 					fsys[strings.TrimPrefix(p, "/")] = &fstest.MapFile{Data: []byte(data), Mode: 0o600}
@@ -65,7 +45,10 @@ func TestProjectFilesAreReadAtTheStart(t *testing.T) {
 				}
 				s := NewScanner(fsys, linux())
 				first := full(s.Scan())
-				set(file, projectEntries(file, "kept", "new"))
+				if before != "" && !strings.Contains(first, "kept") {
+					t.Errorf("of %q nothing is read:\n%s", before, first)
+				}
+				set(file, r.example(file, "new", "new", ""))
 				if again := full(s.Scan()); again != first {
 					t.Errorf("with %q at the start, a later file is read:\n%s", before, again)
 				}
@@ -88,7 +71,7 @@ func TestProjectFilesAreReadAtTheStart(t *testing.T) {
 func TestProjectDoesNotApproveItself(t *testing.T) {
 	start := maps.Clone(trusting)
 	start["/home/u/.claude.json"] = `{"projects": {"/w/p": {"hasTrustDialogAccepted": true}}}`
-	start["/w/p/.mcp.json"] = projectEntries(".mcp.json", "new")
+	start["/w/p/.mcp.json"] = `{"mcpServers": {"new": {"command": "new"}}}`
 	delete(start, "/w/p/.git/HEAD")
 	fsys := start.fs()
 	s := NewScanner(fsys, linux())

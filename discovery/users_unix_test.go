@@ -116,8 +116,10 @@ func TestTwoUsers(t *testing.T) {
 			false},
 		{"another's directories in the folder", func(t *testing.T, _, work string) {
 			plant(t, work, victim)
-			chown(t, attacker, work+"/.codex", work+"/.gemini", work+"/.github", work+"/.qwen",
-				work+"/.mcp.json")
+			for below := range projectFiles(t) {
+				first, _, _ := strings.Cut(below, "/")
+				chown(t, attacker, work+"/"+first)
+			}
 		}, false},
 		{"another's links to files of the user's", func(t *testing.T, shared, work string) {
 			plant(t, work+"/sub", victim)

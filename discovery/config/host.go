@@ -6,7 +6,7 @@ type Host struct {
 	Dirs     []Dir               // names for directories in its Paths, beside those of Places
 	Format   *Format             // of all files that have none of their own
 	Files    []File              // with servers; the first to define a name wins
-	Settings []File              // without servers, but with rules about them
+	Settings []File              // of a project, without servers, but with rules about them
 	Rules    func(*Reader) Rules // reads the rules; nil means there are none
 	Install  *Install            // nil for a host whose files are only read
 }
