@@ -183,7 +183,7 @@ engines: ## conformance tests over every engine, and a table of what each keeps;
 engine-tests: ## test/engines/with-engine leaves nothing behind; needs the same
 	@test/engines/tests
 
-kubernetes: ## the driver of clusters over kwok and a real node, built from Go modules: 15 minutes once on two cores, then as long; needs root and engines
+kubernetes: ## the driver of clusters over kwok and a real node, built from Go modules: 15 minutes once on two cores, then as long; needs root, setup kubernetes and engines
 	@test/kubernetes/run
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)

@@ -23,6 +23,10 @@ type Spec struct {
 	Labels  map[string]string // beside the owner's
 	Owner   Owner
 
+	// Reads says that the program writes nothing before it has read something. It may be started
+	// before there is a stream that could carry what it writes, and is then further when there is one.
+	Reads bool
+
 	// MaxAge is the container's longest life as enforced by the engine itself, whatever becomes of the
 	// client, where the engine can do so. It is rounded up to whole seconds.
 	MaxAge time.Duration

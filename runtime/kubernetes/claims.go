@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -47,7 +48,7 @@ const (
 // claimRights are those in the namespace that claims need, as rights.yaml of
 // packaging/kubernetes/agent-sandbox grants them.
 var claimRights = func() (all []authorizationv1.ResourceAttributes) {
-	for resource, verbs := range map[string]string{"sandboxclaims": "create get delete deletecollection",
+	for resource, verbs := range map[string]string{"sandboxclaims": "create get watch delete deletecollection",
 		"sandboxwarmpools": "create list delete deletecollection",
 		"sandboxtemplates": "create delete deletecollection"} {
 		for verb := range strings.FieldsSeq(verbs) {
@@ -125,12 +126,12 @@ func (l *claims) create(ctx context.Context, resource, kind, name, instance stri
 // claim takes a pod like p, of which the name and the labels become the claim's, and waits until it
 // runs. MaxAge bounds its life in place of p's deadline, which would count while it waits.
 func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime.Spec,
-) (id string, err error) {
+) (attached *stream, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.c.d.times.start, errUnready)
 	defer cancel()
 	pool, err := l.pool(ctx, p, s.Owner.Instance)
 	if err != nil {
-		return "", l.c.explain(err)
+		return nil, l.c.explain(err)
 	}
 	labels := map[string]any{labelClaim: p.Name}
 	for k, v := range p.Labels {
@@ -146,12 +147,59 @@ func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime
 			"shutdownTime": time.Now().Add(s.MaxAge + startSlack).UTC().Format(time.RFC3339)},
 	})
 	if err == nil {
+		early, given := l.attachEarly(ctx, p)
 		err = pods.await(ctx, p.Name, running)
+		given()
+		attached = <-early
+	}
+	got, _, _ := pods.last(p.Name)
+	if attached != nil && (err != nil || got == nil || got.Name != attached.pod) {
+		attached.Close()
+		attached = nil
 	}
 	if errors.Is(err, errUnready) {
-		return "", l.fail(p.Name)
+		return nil, l.fail(p.Name)
 	}
-	return p.Name, l.c.explain(err)
+	return attached, l.c.explain(err)
+}
+
+// givenTo returns the name of the pod that a claim gets, once it says so: in its status or, with some
+// versions of agent-sandbox two writes before the pod has the claim's labels, in an annotation.
+func givenTo(claim *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(claim.Object, "status", "sandbox", "name")
+	return cmp.Or(name, claim.GetAnnotations()["agents.x-k8s.io/sandbox-name"])
+}
+
+// attachEarly attaches to the pod of a claim once the claim names it, which spares a start most of
+// what attaching takes. Nothing is sent to the pod before its labels say whose it is. The stream is
+// nil if the name wasn't known when given was called, and of a pod that is held, since whether that
+// is connected shows when it is let go. It fails if the pod doesn't run yet.
+func (l *claims) attachEarly(ctx context.Context, p *corev1.Pod) (<-chan *stream, func()) {
+	ctx, given := context.WithCancel(ctx)
+	early := make(chan *stream, 1)
+	if isHeld(p) {
+		close(early)
+		return early, given
+	}
+	go func() {
+		defer close(early)
+		w, err := l.of("sandboxclaims").Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: p.Name}))
+		if err != nil {
+			return
+		}
+		defer w.Stop()
+		for e := range w.ResultChan() {
+			claim, is := e.Object.(*unstructured.Unstructured)
+			if !is || givenTo(claim) == "" {
+				continue
+			}
+			if s, err := l.c.attach(givenTo(claim), false); err == nil {
+				early <- s
+			}
+			return
+		}
+	}()
+	return early, given
 }
 
 // fail has pods made instead of claimed, until the bridge connects again.

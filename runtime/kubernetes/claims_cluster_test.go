@@ -167,8 +167,9 @@ func TestClusterClaims(t *testing.T) {
 
 	brief := s
 	brief.MaxAge = 5*time.Second - startSlack
-	id, err := c.claims.claim(t.Context(), c.pods, c.pod(s.Owner.NewName(), brief), brief)
-	if err != nil {
+	p := c.pod(s.Owner.NewName(), brief)
+	id := p.Name
+	if _, err := c.claims.claim(t.Context(), c.pods, p, brief); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a claim's pod is gone after its time", func() bool {
@@ -256,13 +257,14 @@ func (k *claiming) cordon(on bool) {
 }
 
 // TestClusterClaimFigures measures, in turns: from a claim of a pod that waits to the pod, to the
-// answer of its gate, and to the first of its output, while the node makes the next pod of the pool
+// stream to it, and to the first of its output, while the node makes the next pod of the pool
 // and while it doesn't; the same of a pod that is made; and a call that a warm pod of our own
 // answers.
 func TestClusterClaimFigures(t *testing.T) {
 	k := withClaims(t)
 	d, c := k.least(10*time.Second, 40*time.Second)
-	s := realTarget(d)(t).Spec("print(6 * 7)")
+	s := realTarget(d)(t).Spec("import sys; sys.stdin.readline(); print(6 * 7)")
+	s.Reads = true                                             // as a guest
 	if _, err := d.Run(t.Context(), s, silent()); err != nil { // which makes the pool
 		t.Fatal(err)
 	}
@@ -299,10 +301,10 @@ func TestClusterClaimFigures(t *testing.T) {
 		what string
 		took []time.Duration
 	}{
-		{"a claim, to its pod", claimed[0]}, {"to the gate's answer", claimed[1]},
+		{"a claim, to its pod", claimed[0]}, {"to its stream", claimed[1]},
 		{"to its output", claimed[2]}, {"a claim while no pod is made, to its pod", alone[0]},
-		{"to the gate's answer", alone[1]}, {"to its output", alone[2]},
-		{"a pod that is made, to the pod", made[0]}, {"to the gate's answer", made[1]},
+		{"to its stream", alone[1]}, {"to its output", alone[2]},
+		{"a pod that is made, to the pod", made[0]}, {"to its stream", made[1]},
 		{"to its output", made[2]}, {"a call in a warm pod of ours", warmed},
 	} {
 		t.Logf("%s: p50 %v, p95 %v, %d of them", f.what, p50(f.took).Round(time.Millisecond/10),
@@ -314,8 +316,8 @@ func TestClusterClaimFigures(t *testing.T) {
 	}
 }
 
-// steps starts a pod as engine.Engine does, and adds the times until it is there, until its gate
-// answers, and until its program does.
+// steps starts a pod as engine.Engine does, and adds the times until it is there, until it is
+// connected to, and until its program answers.
 func steps(t *testing.T, c *connection, s runtime.Spec, took *[3][]time.Duration) {
 	t.Helper()
 	name := s.Owner.NewName()
@@ -334,6 +336,9 @@ func steps(t *testing.T, c *connection, s runtime.Spec, took *[3][]time.Duration
 		t.Fatal(err)
 	}
 	at[1] = time.Since(began)
+	if _, err := stream.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
 	said := make([]byte, len("........42\n"))
 	if _, err := io.ReadFull(stream, said); err != nil || string(said[8:]) != "42\n" {
 		t.Fatalf("got %q, %v", said, err)

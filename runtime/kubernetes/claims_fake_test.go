@@ -27,14 +27,17 @@ type sandboxes struct {
 	of      map[string]string                     // claims or pools of pods, by the pod's name
 	made    int
 	ending  map[string]bool
-	asleep  bool // nothing is done for a claim
-	policy  any  // of the last template
+	adopted map[string]chan struct{} // closed once a claim names its pod; by the claim's name
+	names   func(string) string      // what a claim says that its pod's name is
+	label   func(string)             // called before a pod has the labels of its claim; may be nil
+	asleep  bool                     // nothing is done for a claim
+	policy  any                      // of the last template
 }
 
 // withAgents makes a fake serve agent-sandbox.
 func withAgents(f *fake) *sandboxes {
 	s := &sandboxes{f: f, objects: map[string]*unstructured.Unstructured{}, of: map[string]string{},
-		ending: map[string]bool{}}
+		ending: map[string]bool{}, adopted: map[string]chan struct{}{}, names: func(pod string) string { return pod }}
 	f.agents = s
 	return s
 }
@@ -55,6 +58,8 @@ func (s *sandboxes) serve(w http.ResponseWriter, r *http.Request) {
 	s.f.mu.Lock()
 	verb := map[string]string{"POST": "create", "GET": "list", "DELETE": "delete"}[r.Method]
 	switch {
+	case r.URL.Query().Get("watch") != "":
+		verb = "watch"
 	case r.Method == http.MethodDelete && name == "":
 		verb = "deletecollection"
 	case r.Method == http.MethodGet && name != "":
@@ -75,6 +80,8 @@ func (s *sandboxes) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answerJSON(w, o.Object)
+	case "watch":
+		s.watch(w, r)
 	case "list":
 		answerJSON(
 			w,
@@ -133,9 +140,45 @@ func (s *sandboxes) create(w http.ResponseWriter, r *http.Request, resource stri
 	case asleep:
 	case resource == "sandboxwarmpools":
 		s.fill(o.GetName())
+	case resource == "sandboxclaims" && s.label != nil:
+		go s.adopt(o)
 	case resource == "sandboxclaims":
 		s.adopt(o)
 	}
+}
+
+// watch tells of one claim: as it is, and when it names its pod.
+func (s *sandboxes) watch(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
+	tell := func(kind string) {
+		s.f.mu.Lock()
+		o := s.objects["sandboxclaims/"+name]
+		text, err := json.Marshal(map[string]any{"type": kind, "object": o})
+		s.f.mu.Unlock()
+		if err != nil || o == nil {
+			return
+		}
+		_, _ = w.Write(append(text, '\n'))
+		w.(http.Flusher).Flush()
+	}
+	s.f.mu.Lock()
+	named := s.named(name)
+	s.f.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	tell("ADDED")
+	select {
+	case <-named:
+		tell("MODIFIED")
+	case <-r.Context().Done():
+	}
+}
+
+// named returns what is closed once a claim names its pod; f.mu is held.
+func (s *sandboxes) named(claim string) chan struct{} {
+	if s.adopted[claim] == nil {
+		s.adopted[claim] = make(chan struct{})
+	}
+	return s.adopted[claim]
 }
 
 // fill makes the pods that a pool lacks.
@@ -210,10 +253,17 @@ func (s *sandboxes) adopt(claim *unstructured.Unstructured) {
 		}
 	}
 	s.of[cmp.Or(adopted, claim.GetName())] = "claim/" + claim.GetName()
+	if adopted != "" {
+		claim.SetAnnotations(map[string]string{"agents.x-k8s.io/sandbox-name": s.names(adopted)})
+		close(s.named(claim.GetName()))
+	}
 	s.f.mu.Unlock()
 	if adopted == "" {
 		s.pod(claim.GetName(), pool, more)
 		return
+	}
+	if s.label != nil {
+		s.label(adopted)
 	}
 	s.f.change(adopted, func(p *corev1.Pod) {
 		for k, v := range more {

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"reflect"
@@ -102,6 +103,49 @@ func TestRequestsOfClaims(t *testing.T) {
 	}
 	if !reflect.DeepEqual(s.policy, map[string]any{}) {
 		t.Errorf("the template's policy is %v, want one without rules", s.policy)
+	}
+}
+
+// TestNamesOfClaims: what a claim says of its pod's name only spares time. Where it says nothing, or
+// names a pod that isn't its own, the code runs in the one that has the claim's labels.
+func TestNamesOfClaims(t *testing.T) {
+	for name, says := range map[string]func(string) string{
+		"nothing":      func(string) string { return "" },
+		"no such pod":  func(string) string { return "another" },
+		"another's":    func(pod string) string { return "other-" + pod },
+		"its own name": func(pod string) string { return pod },
+	} {
+		for _, reads := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, reads %v", name, reads), func(t *testing.T) {
+				f := newFake(t)
+				s := withAgents(f)
+				s.names = says
+				if name == "its own name" && reads {
+					s.label = func(pod string) { // it is attached to before it is known to be the claim's
+						eventually(t, "the pod is attached to", func() bool {
+							f.mu.Lock()
+							defer f.mu.Unlock()
+							return f.attached[pod] > 0
+						})
+					}
+				}
+				d := f.driver(t, Config{})
+				spec := f.target(d)(t).Spec("import sys; print(sys.stdin.read())")
+				spec.Reads = reads
+				for range 3 {
+					eventually(t, "the pool is full", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
+					var out bytes.Buffer
+					std := silent()
+					std.Stdin, std.Stdout = strings.NewReader("said"), &out
+					if exit, err := d.Run(t.Context(), spec, std); err != nil || exit.Code != 0 || out.String() != "said\n" {
+						t.Fatalf("got %+v, %v, %q", exit, err, out.String())
+					}
+				}
+				if n, _ := f.count("create pods/attach"); s.label != nil && n != 3 {
+					t.Errorf("%d attachments of 3 pods", n)
+				}
+			})
+		}
 	}
 }
 

@@ -25,7 +25,13 @@ func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (s
 	}
 	make := func() *corev1.Pod { return c.pod(name, s) }
 	if c.claims.use() {
-		return c.claims.claim(ctx, c.pods, make(), s)
+		stream, err := c.claims.claim(ctx, c.pods, make(), s)
+		if stream != nil {
+			c.mu.Lock()
+			c.streams[podName(name)] = stream
+			c.mu.Unlock()
+		}
+		return podName(name), err
 	}
 	if err := c.start(ctx, make, c.d.times.start, running); err != nil {
 		return "", err
@@ -137,9 +143,18 @@ func (c *connection) withPod(
 }
 
 // Attach implements engine.Client.
-func (c *connection) Attach(_ context.Context, id string) (engine.Stream, error) {
-	_, pod := c.names(id)
-	s, err := c.attach(pod)
+func (c *connection) Attach(ctx context.Context, id string) (engine.Stream, error) {
+	c.mu.Lock()
+	early := c.streams[id]
+	c.mu.Unlock()
+	if early != nil && early.open(ctx) == nil {
+		return early, nil
+	}
+	p, _, _ := c.pods.last(id)
+	if p == nil {
+		return nil, errors.New("the cluster hasn't told of its pod")
+	}
+	s, err := c.attach(p.Name, isHeld(p))
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +267,10 @@ func (c *connection) Remove(ctx context.Context, name string) (err error) {
 		}
 	}()
 	c.mu.Lock()
-	delete(c.streams, id)
+	if s := c.streams[id]; s != nil {
+		s.Close()
+		delete(c.streams, id)
+	}
 	c.mu.Unlock()
 	asked := int64(grace)
 	if p, _, _ := c.pods.last(id); p != nil && c.overdue(p) {

@@ -130,12 +130,14 @@ var behaviours = []behaviour{
 	}},
 	{"stdin arrives whole and ends", func(t *testing.T, g Target) {
 		data := bytes.Repeat([]byte("0123456789abcdef\x00\x10\x11\xff"), 500_000) // 10 MB, detach keys included
-		var out syncBuffer
-		_, err := g.Driver.Run(t.Context(),
-			g.Spec("import sys,hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), end='')"),
-			runtime.Stdio{Stdin: bytes.NewReader(data), Stdout: &out, Stderr: io.Discard})
-		if want := fmt.Sprintf("%x", sha256.Sum256(data)); err != nil || out.String() != want {
-			t.Errorf("got %q, %v, want %q", out.String(), err, want)
+		s := g.Spec("import sys,hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), end='')")
+		for _, s.Reads = range []bool{false, true} {
+			var out syncBuffer
+			_, err := g.Driver.Run(t.Context(), s,
+				runtime.Stdio{Stdin: bytes.NewReader(data), Stdout: &out, Stderr: io.Discard})
+			if want := fmt.Sprintf("%x", sha256.Sum256(data)); err != nil || out.String() != want {
+				t.Errorf("got %q, %v, want %q", out.String(), err, want)
+			}
 		}
 	}},
 	{"ten megabytes of output", func(t *testing.T, g Target) {
