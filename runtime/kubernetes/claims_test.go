@@ -106,8 +106,8 @@ func TestRequestsOfClaims(t *testing.T) {
 	}
 }
 
-// TestNamesOfClaims: what a claim says of its pod's name only spares time. Where it says nothing, or
-// names a pod that isn't its own, the code runs in the one that has the claim's labels.
+// TestNamesOfClaims: what a claim says of its pod's name only spares time. Where it says nothing,
+// or names a pod that isn't its own, the code runs in the one that has the claim's labels.
 func TestNamesOfClaims(t *testing.T) {
 	for name, says := range map[string]func(string) string{
 		"nothing":      func(string) string { return "" },
