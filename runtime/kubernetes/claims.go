@@ -163,9 +163,9 @@ func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime
 	return attached, l.c.explain(err)
 }
 
-// givenTo returns the name of the pod that a claim gets, once it says so: in its status or, with some
-// versions of agent-sandbox two writes before the pod has the claim's labels, in an annotation.
-func givenTo(claim *unstructured.Unstructured) string {
+// podOf returns the name of the pod that a claim gets, once the claim says so: in its status or, with
+// some versions of agent-sandbox, in an annotation, two writes before the pod has its labels.
+func podOf(claim *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(claim.Object, "status", "sandbox", "name")
 	return cmp.Or(name, claim.GetAnnotations()["agents.x-k8s.io/sandbox-name"])
 }
@@ -190,10 +190,10 @@ func (l *claims) attachEarly(ctx context.Context, p *corev1.Pod) (<-chan *stream
 		defer w.Stop()
 		for e := range w.ResultChan() {
 			claim, is := e.Object.(*unstructured.Unstructured)
-			if !is || givenTo(claim) == "" {
+			if !is || podOf(claim) == "" {
 				continue
 			}
-			if s, err := l.c.attach(givenTo(claim), false); err == nil {
+			if s, err := l.c.attach(podOf(claim), false); err == nil {
 				early <- s
 			}
 			return

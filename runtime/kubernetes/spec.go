@@ -44,8 +44,8 @@ const (
 // and of 512-byte blocks of a file, whether it is held, and the environment and command. A pod
 // starts when it is created, and what it prints before a stream is attached is lost. So one that
 // doesn't read first is held until there is a line, which Start sends, and answers with one. The
-// gate also takes away what the image, the cluster and the kubelet
-// put into the environment, and sets the limits that a pod's spec has no words for.
+// gate also takes away what the image, the cluster and the kubelet put into the environment, and
+// sets the limits that a pod's spec has no words for.
 const gate = `command -v "$1" >/dev/null 2>&1 || exit 127
 ulimit -c 0 && ulimit -n "$2" && ulimit -f "$3" || exit 126
 [ "$4" != held ] || { read -r go && echo; } || exit 125
