@@ -124,7 +124,8 @@ func (l *claims) create(ctx context.Context, resource, kind, name, instance stri
 }
 
 // claim takes a pod like p, of which the name and the labels become the claim's, and waits until it
-// runs. MaxAge bounds its life in place of p's deadline, which would count while it waits.
+// runs. MaxAge bounds its life in place of p's deadline, which would count while it waits. The
+// stream is one to the pod, or nil.
 func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime.Spec,
 ) (attached *stream, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.c.d.times.start, errUnready)
@@ -163,8 +164,8 @@ func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime
 	return attached, l.c.explain(err)
 }
 
-// podOf returns the name of the pod that a claim gets, once the claim says so: in its status or, with
-// some versions of agent-sandbox, in an annotation, two writes before the pod has its labels.
+// podOf returns the name of the pod that a claim gets, once the claim says so: in its status or,
+// with some versions of agent-sandbox, in an annotation, two writes before the pod has its labels.
 func podOf(claim *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(claim.Object, "status", "sandbox", "name")
 	return cmp.Or(name, claim.GetAnnotations()["agents.x-k8s.io/sandbox-name"])

@@ -147,8 +147,11 @@ func (c *connection) Attach(ctx context.Context, id string) (engine.Stream, erro
 	c.mu.Lock()
 	early := c.streams[id]
 	c.mu.Unlock()
-	if early != nil && early.open(ctx) == nil {
-		return early, nil
+	if early != nil {
+		if early.open(ctx) == nil {
+			return early, nil
+		}
+		early.Close()
 	}
 	p, _, _ := c.pods.last(id)
 	if p == nil {
