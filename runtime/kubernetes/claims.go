@@ -164,9 +164,10 @@ func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime
 	return attached, l.c.explain(err)
 }
 
-// podOf returns the name of the pod that a claim gets, once the claim says so: in its status or,
-// with some versions of agent-sandbox, in an annotation, two writes before the pod has its labels.
-func podOf(claim *unstructured.Unstructured) string {
+// podOfClaim returns the name of the pod that a claim gets, once the claim says so: in its status
+// or, with some versions of agent-sandbox, in an annotation, two writes before the pod has its
+// labels.
+func podOfClaim(claim *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(claim.Object, "status", "sandbox", "name")
 	return cmp.Or(name, claim.GetAnnotations()["agents.x-k8s.io/sandbox-name"])
 }
@@ -191,10 +192,10 @@ func (l *claims) attachEarly(ctx context.Context, p *corev1.Pod) (<-chan *stream
 		defer w.Stop()
 		for e := range w.ResultChan() {
 			claim, is := e.Object.(*unstructured.Unstructured)
-			if !is || podOf(claim) == "" {
+			if !is || podOfClaim(claim) == "" {
 				continue
 			}
-			if s, err := l.c.attach(podOf(claim), false); err == nil {
+			if s, err := l.c.attach(podOfClaim(claim), false); err == nil {
 				early <- s
 			}
 			return
