@@ -263,7 +263,7 @@ func (k *claiming) cordon(on bool) {
 func TestClusterClaimFigures(t *testing.T) {
 	k := withClaims(t)
 	d, c := k.least(10*time.Second, 40*time.Second)
-	s := realTarget(d)(t).Spec("import sys; sys.stdin.readline(); print(6 * 7)")
+	s := realTarget(d)(t).Spec("import sys; sys.stdin.readline(); print(6 * 7, flush=True)")
 	s.Reads = true                                             // as a guest
 	if _, err := d.Run(t.Context(), s, silent()); err != nil { // which makes the pool
 		t.Fatal(err)

@@ -4,13 +4,17 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +30,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	kubernetes "k8s.io/client-go/kubernetes"
+
+	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
 const (
@@ -323,5 +329,45 @@ func TestClusterKilled(t *testing.T) {
 	}
 	if <-r.done; r.err != nil || r.exit.Code != 7 {
 		t.Errorf("the other bridge's run ended with %+v, %v; want code 7", r.exit, r.err)
+	}
+}
+
+// TestClusterKubelet: a kubelet that is killed while it carries the streams of a run ends that run,
+// which isn't told as a success, and nothing is left of its pod. The next run takes place.
+func TestClusterKubelet(t *testing.T) {
+	d := realDriver(t)
+	own := countPods(t, d)
+	s := warm(t, d, imageRef)
+	var killed time.Time
+	kill := sync.OnceFunc(func() {
+		killed = time.Now()
+		text, err := os.ReadFile(filepath.Join(nodeDir(), "kubelet.pid"))
+		pid, failed := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err := errors.Join(err, failed); err != nil {
+			t.Error(err)
+			return
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	})
+	r, err := s.Run(t.Context(), sandbox.Request{Code: "import time\nprint('up', flush=True)\ntime.sleep(20)",
+		Timeout: time.Minute, Output: func(sandbox.Chunk) { kill() }}, nil)
+	if err == nil && r.Status == sandbox.StatusOK {
+		t.Errorf("the run ended with %+v, which is a success", r)
+	}
+	t.Logf("its run ended after %v: %v, %s %s", time.Since(killed).Round(time.Millisecond), err, r.Status, r.Message)
+	if r, err = s.Run(t.Context(), sandbox.Request{Code: "print(1)", Timeout: time.Minute}, nil); err != nil ||
+		r.Stdout() != "1\n" {
+		t.Errorf("the next run: %+v, %v", r, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "nothing is left", func() bool { return countPods(t, d) == own })
+	took := time.Since(killed)
+	t.Logf("nothing is left of it after %v", took.Round(time.Millisecond))
+	if took > stormBound {
+		t.Errorf("it took longer than %v", stormBound)
 	}
 }
