@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/bridge/upstream"
@@ -137,4 +138,34 @@ func parameters(schema json.RawMessage) (names, notes []string) {
 		}
 	}
 	return names, notes
+}
+
+// ranking keeps the latest index: to make one of 142 tools takes 20 ms, and code may search in a
+// loop. It is safe for concurrent use; its zero value is ready.
+type ranking struct {
+	mu    sync.Mutex
+	sets  []*Toolset
+	index *index
+}
+
+// of returns the index of the tools of some servers: the one that is there while they stay the
+// same.
+func (r *ranking) of(ctx context.Context, sets []*Toolset) (*index, error) {
+	r.mu.Lock()
+	x := r.index
+	if !slices.Equal(r.sets, sets) {
+		x = nil
+	}
+	r.mu.Unlock()
+	if x != nil {
+		return x, nil
+	}
+	x, err := newIndex(ctx, sets)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sets, r.index = sets, x
+	return x, nil
 }

@@ -158,6 +158,23 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestIndexIsMadeOnce: while the servers' lists stay the same, searches share an index; with
+// another list the search is another.
+func TestIndexIsMadeOnce(t *testing.T) {
+	sets := []*Toolset{toolsetOf("a", wordy(2, 2)...), toolsetOf("b", wordy(2, 2)...)}
+	var r ranking
+	first, err := r.of(t.Context(), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, _ := r.of(t.Context(), slices.Clone(sets)); second != first {
+		t.Error("the same tools were indexed again")
+	}
+	if other, _ := r.of(t.Context(), sets[1:]); other == first {
+		t.Error("another set of servers has the same index")
+	}
+}
+
 // TestSynonymsAreKnown: every line of the table says something.
 func TestSynonymsAreKnown(t *testing.T) {
 	if n := len(synonyms()); n < 100 {

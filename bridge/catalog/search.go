@@ -74,7 +74,7 @@ func (v View) search(ctx context.Context, query string, among []Server) ([]hit, 
 		}
 		return all, unknown, nil
 	}
-	x, err := newIndex(ctx, sets)
+	x, err := v.tools.ranking.of(ctx, sets)
 	if err != nil {
 		return nil, nil, ended(err)
 	}

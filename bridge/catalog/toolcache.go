@@ -15,6 +15,8 @@ import (
 // toolCache keeps the latest toolset of each server: to make what a guest is told of one takes
 // about 5 ms. It is safe for concurrent use.
 type toolCache struct {
+	ranking ranking
+
 	mu   sync.Mutex
 	sets map[string]*Toolset // by real name
 	late map[string]bool     // servers that a search has waited for in vain since they last listed their tools
