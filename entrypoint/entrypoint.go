@@ -46,7 +46,8 @@ var guestFiles embed.FS
 var boot string
 
 // Boot returns the command of the container, which needs a python3 of version 3.10 or newer. It is
-// the same for every run with the same packages; e is nil for the standard library alone.
+// the same for every run with the same packages; e is nil for the standard library alone. It reads
+// before it writes, and answers an empty line with one.
 func Boot(e *Environment) []string {
 	command := []string{"python3", "-I", "-B", "-c", boot}
 	if e == nil {

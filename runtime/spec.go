@@ -23,9 +23,10 @@ type Spec struct {
 	Labels  map[string]string // beside the owner's
 	Owner   Owner
 
-	// Reads says that the program writes nothing before it has read something. It may be started
-	// before there is a stream that could carry what it writes, and is then further when there is one.
-	Reads bool
+	// Answers says that the program reads a line before it writes anything, and answers an empty line
+	// with an empty line. An engine whose containers start before there is a stream holds any other
+	// program back until then. This one has started meanwhile, and such a line shows that it is there.
+	Answers bool
 
 	// MaxAge is the container's longest life as enforced by the engine itself, whatever becomes of the
 	// client, where the engine can do so. It is rounded up to whole seconds.

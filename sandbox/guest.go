@@ -76,7 +76,7 @@ func (s *Sandbox) startGuest(m machine, ahead []string) *guest {
 			ExitUnneeded: g.unasked.Load}
 		spec := s.spec(m.image().ID)
 		spec.Command, spec.Limits = s.command(m, ahead), s.limits(m.env)
-		spec.Reads = true // its source
+		spec.Answers = true
 		if m.age > 0 {
 			spec.MaxAge = m.age + s.cfg.StartTimeout + ageSlack
 		}

@@ -81,10 +81,11 @@ func (e *Entry) SetHeader(name, value string) {
 // the host would use.
 func (f *File) ReadEntry(o Object) (Entry, Refusal) {
 	e, m, format := Entry{File: f}, &Members{Object: o}, f.Format
-	if format.Prepare != nil {
-		m.Object, m.bad = format.Prepare(o)
-	}
 	typ := m.Text("type")
+	if format.Prepare != nil && !m.bad.Refused() {
+		m.Object, m.bad = format.Prepare(o)
+		typ = m.Text("type")
+	}
 	url := URLKey{}
 	for _, u := range slices.Backward(format.Remote.URLs) {
 		if !m.Get(u.Key).Absent() {

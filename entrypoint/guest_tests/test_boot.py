@@ -21,6 +21,27 @@ def code(magic: bytes, text: str) -> bytes:
     return magic + marshal.dumps({"names": packed})
 
 
+class Started(unittest.TestCase):
+    COMMAND = (
+        sys.executable,
+        "-I",
+        "-B",
+        "-c",
+        (Path(__file__).resolve().parent.parent / "boot.py").read_text(encoding="utf-8"),
+    )
+
+    def test_an_empty_line_is_answered_with_one(self) -> None:
+        for given, answer in ((b"\n", b"\n"), (b"", b"")):
+            with subprocess.Popen(self.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as guest:
+                assert guest.stdin and guest.stdout
+                guest.stdin.write(given)
+                guest.stdin.flush()
+                self.assertEqual(guest.stdout.read(len(answer)), answer)
+                guest.stdin.write(payload(sources()))
+                guest.stdin.flush()
+                self.assertEqual(json.loads(guest.stdout.readline())["type"], "ready")
+
+
 class Compiled(unittest.TestCase):
     SOURCES = zlib.compress(json.dumps({"names": "where = 'source'"}).encode())
 

@@ -275,7 +275,11 @@ func (s settings) meant(built []Environment, b *wheels.Block) (names []string) {
 		if slices.Contains(known, r.Name) {
 			continue
 		}
-		names = append(names, text.Nearest(r.Name, known)...)
+		for _, near := range text.Nearest(r.Name, known) {
+			if !strings.HasPrefix(r.Name, near+"-") { // pandas-stubs isn't pandas
+				names = append(names, near)
+			}
+		}
 		for _, d := range all {
 			if slices.ContainsFunc(d.Imports, func(m string) bool { return strings.EqualFold(m, r.Name) }) {
 				names = append(names, d.Name)

@@ -157,7 +157,7 @@ type MissingError struct {
 	// Buildable are names of environments that aren't built, and whose locks have all of it; the ones
 	// with the fewest packages first.
 	Buildable []string
-	// Meant are packages of environments, built or not, that what is missing was probably meant to be.
+	// Meant are packages of environments, built or not, whose names are like the missing ones.
 	Meant []string
 }
 

@@ -27,7 +27,7 @@ import (
 )
 
 // Where a cluster has agent-sandbox (kubernetes-sigs/agent-sandbox), its controller keeps pools of
-// pods, and a start is a claim of one of them. A pod of a pool waits at its gate and is no run's: a
+// pods, and a start is a claim of one of them. A pod of a pool waits for a line and is no run's: a
 // claim is what gives it the labels of its owner. The pod is found by them, in the watch of pods.
 
 // agents is the version of agent-sandbox's API that is used.
@@ -45,10 +45,10 @@ const (
 	maxPools = 4 // of a bridge: one for each image, limits and command of the last starts
 )
 
-// claimRights are those in the namespace that claims need, as rights.yaml of
-// packaging/kubernetes/agent-sandbox grants them.
+// claimRights are those in the namespace that claims need. rights.yaml of
+// packaging/kubernetes/agent-sandbox grants watchClaims too, without which a start takes longer.
 var claimRights = func() (all []authorizationv1.ResourceAttributes) {
-	for resource, verbs := range map[string]string{"sandboxclaims": "create get watch delete deletecollection",
+	for resource, verbs := range map[string]string{"sandboxclaims": "create get delete deletecollection",
 		"sandboxwarmpools": "create list delete deletecollection",
 		"sandboxtemplates": "create delete deletecollection"} {
 		for verb := range strings.FieldsSeq(verbs) {
@@ -57,6 +57,9 @@ var claimRights = func() (all []authorizationv1.ResourceAttributes) {
 	}
 	return all
 }()
+
+var watchClaims = authorizationv1.ResourceAttributes{Group: agents.Group, Verb: "watch",
+	Resource: "sandboxclaims"}
 
 // claims are the pools of a connection and what was taken from them. A nil *claims is a cluster
 // without agent-sandbox.
@@ -148,14 +151,14 @@ func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime
 			"shutdownTime": time.Now().Add(s.MaxAge + startSlack).UTC().Format(time.RFC3339)},
 	})
 	if err == nil {
-		early, given := l.attachEarly(ctx, p)
+		early, stop := l.attachEarly(ctx, p.Name)
 		err = pods.await(ctx, p.Name, running)
-		given()
+		stop()
 		attached = <-early
 	}
 	got, _, _ := pods.last(p.Name)
 	if attached != nil && (err != nil || got == nil || got.Name != attached.pod) {
-		attached.Close()
+		attached.abandon()
 		attached = nil
 	}
 	if errors.Is(err, errUnready) {
@@ -164,44 +167,40 @@ func (l *claims) claim(ctx context.Context, pods *pods, p *corev1.Pod, s runtime
 	return attached, l.c.explain(err)
 }
 
-// podOfClaim returns the name of the pod that a claim gets, once the claim says so: in its status
-// or, with some versions of agent-sandbox, in an annotation, two writes before the pod has its
-// labels.
-func podOfClaim(claim *unstructured.Unstructured) string {
+// named returns the pod that a claim names: in its status or, with some versions of agent-sandbox,
+// in an annotation, two writes before the pod has the claim's labels. Another claim may name it
+// too.
+func named(claim *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(claim.Object, "status", "sandbox", "name")
 	return cmp.Or(name, claim.GetAnnotations()["agents.x-k8s.io/sandbox-name"])
 }
 
-// attachEarly attaches to the pod of a claim once the claim names it, which spares a start most of
-// what attaching takes. Nothing is sent to the pod before its labels say whose it is. The stream is
-// nil if the name wasn't known when given was called, and of a pod that is held, since whether that
-// is connected shows when it is let go. It fails if the pod doesn't run yet.
-func (l *claims) attachEarly(ctx context.Context, p *corev1.Pod) (<-chan *stream, func()) {
-	ctx, given := context.WithCancel(ctx)
+// attachEarly attaches to the pod of a claim once the claim names it, beside the writes by which
+// the pod gets the claim's labels. That spares a start what attaching takes. Nothing is sent to the
+// pod before it has the labels. The stream is nil if the name wasn't known when stop was called; it
+// fails if the pod doesn't run yet.
+func (l *claims) attachEarly(ctx context.Context, claim string) (_ <-chan *stream, stop func()) {
+	ctx, stop = context.WithCancel(ctx)
 	early := make(chan *stream, 1)
-	if isHeld(p) {
-		close(early)
-		return early, given
-	}
 	go func() {
 		defer close(early)
-		w, err := l.of("sandboxclaims").Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: p.Name}))
-		if err != nil {
+		w, err := l.of("sandboxclaims").Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: claim}))
+		if err != nil { // the account may not, perhaps
 			return
 		}
 		defer w.Stop()
 		for e := range w.ResultChan() {
-			claim, is := e.Object.(*unstructured.Unstructured)
-			if !is || podOfClaim(claim) == "" {
+			o, is := e.Object.(*unstructured.Unstructured)
+			if !is || named(o) == "" {
 				continue
 			}
-			if s, err := l.c.attach(podOfClaim(claim), false); err == nil {
+			if s, err := l.c.attach(named(o)); err == nil {
 				early <- s
 			}
 			return
 		}
 	}()
-	return early, given
+	return early, stop
 }
 
 // fail has pods made instead of claimed, until the bridge connects again.

@@ -263,8 +263,9 @@ func (k *claiming) cordon(on bool) {
 func TestClusterClaimFigures(t *testing.T) {
 	k := withClaims(t)
 	d, c := k.least(10*time.Second, 40*time.Second)
-	s := realTarget(d)(t).Spec("import sys; sys.stdin.readline(); print(6 * 7, flush=True)")
-	s.Reads = true                                             // as a guest
+	s := realTarget(d)(t).Spec("import sys\nif sys.stdin.readline() == '\\n': print(flush=True); sys.stdin.readline()\n" +
+		"print(6 * 7, flush=True)")
+	s.Answers = true                                           // as a guest
 	if _, err := d.Run(t.Context(), s, silent()); err != nil { // which makes the pool
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func steps(t *testing.T, c *connection, s runtime.Spec, took *[3][]time.Duration
 		t.Fatal(err)
 	}
 	at[1] = time.Since(began)
-	if _, err := stream.Write([]byte("\n")); err != nil {
+	if _, err := stream.Write([]byte("go on\n")); err != nil {
 		t.Fatal(err)
 	}
 	said := make([]byte, len("........42\n"))

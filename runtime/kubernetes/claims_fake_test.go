@@ -22,16 +22,17 @@ import (
 // given to the pod; a pod that is deleted while its claim is there is made again; what a claim or a
 // pool has is removed with it, before it where that is asked for and otherwise after it.
 type sandboxes struct {
-	f       *fake
-	objects map[string]*unstructured.Unstructured // by resource and name
-	of      map[string]string                     // claims or pools of pods, by the pod's name
-	made    int
-	ending  map[string]bool
-	adopted map[string]chan struct{} // closed once a claim names its pod; by the claim's name
-	names   func(string) string      // what a claim says that its pod's name is
-	label   func(string)             // called before a pod has the labels of its claim; may be nil
-	asleep  bool                     // nothing is done for a claim
-	policy  any                      // of the last template
+	f         *fake
+	objects   map[string]*unstructured.Unstructured // by resource and name
+	of        map[string]string                     // claims or pools of pods, by the pod's name
+	made      int
+	ending    map[string]bool
+	adopted   map[string]chan struct{} // closed once a claim names its pod; by the claim's name
+	names     func(string) string      // what a claim says that its pod's name is; called with f.mu held
+	annotates bool                     // claims say so in an annotation
+	label     func(string)             // called before a pod has the labels of its claim; may be nil
+	asleep    bool                     // nothing is done for a claim
+	policy    any                      // of the last template
 }
 
 // withAgents makes a fake serve agent-sandbox.
@@ -254,7 +255,12 @@ func (s *sandboxes) adopt(claim *unstructured.Unstructured) {
 	}
 	s.of[cmp.Or(adopted, claim.GetName())] = "claim/" + claim.GetName()
 	if adopted != "" {
-		claim.SetAnnotations(map[string]string{"agents.x-k8s.io/sandbox-name": s.names(adopted)})
+		name := s.names(adopted)
+		if s.annotates {
+			claim.SetAnnotations(map[string]string{"agents.x-k8s.io/sandbox-name": name})
+		} else {
+			claim.Object["status"] = map[string]any{"sandbox": map[string]any{"name": name}}
+		}
 		close(s.named(claim.GetName()))
 	}
 	s.f.mu.Unlock()

@@ -109,44 +109,71 @@ func TestRequestsOfClaims(t *testing.T) {
 // TestNamesOfClaims: what a claim says of its pod's name only spares time. Where it says nothing,
 // or names a pod that isn't its own, the code runs in the one that has the claim's labels.
 func TestNamesOfClaims(t *testing.T) {
-	for name, says := range map[string]func(string) string{
-		"nothing":      func(string) string { return "" },
-		"no such pod":  func(string) string { return "another" },
-		"another's":    func(pod string) string { return "other-" + pod },
-		"its own name": func(pod string) string { return pod },
-	} {
-		for _, reads := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, reads %v", name, reads), func(t *testing.T) {
-				f := newFake(t)
-				s := withAgents(f)
-				s.names = says
-				if name == "its own name" && reads {
-					s.label = func(pod string) { // it is attached to before it is known to be the claim's
-						eventually(t, "the pod is attached to", func() bool {
-							f.mu.Lock()
-							defer f.mu.Unlock()
-							return f.attached[pod] > 0
-						})
+	for _, name := range []string{"nothing", "no such pod", "another's", "its own", "its own, in an annotation"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			s := withAgents(f)
+			s.annotates = strings.HasSuffix(name, "annotation")
+			var own []string
+			s.names = func(pod string) string {
+				own = append(own, pod)
+				switch name {
+				case "its own", "its own, in an annotation":
+					return pod
+				case "no such pod":
+					return "another"
+				case "another's":
+					for other, of := range s.of {
+						if other != pod && strings.HasPrefix(of, "pool/") {
+							return other
+						}
 					}
 				}
-				d := f.driver(t, Config{})
-				spec := f.target(d)(t).Spec("import sys; print(sys.stdin.read())")
-				spec.Reads = reads
-				for range 3 {
-					eventually(t, "the pool is full", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
-					var out bytes.Buffer
-					std := silent()
-					std.Stdin, std.Stdout = strings.NewReader("said"), &out
-					if exit, err := d.Run(t.Context(), spec, std); err != nil || exit.Code != 0 || out.String() != "said\n" {
-						t.Fatalf("got %+v, %v, %q", exit, err, out.String())
+				return ""
+			}
+			if strings.HasPrefix(name, "its own") || name == "another's" {
+				s.label = func(string) { // the pod that is named is attached to before this
+					if !soon(func() bool { n, _ := f.count("create pods/attach"); return n > 0 }) {
+						t.Error("no pod is attached to early")
 					}
 				}
-				if n, _ := f.count("create pods/attach"); s.label != nil && n != 3 {
-					t.Errorf("%d attachments of 3 pods", n)
+			}
+			d := f.driver(t, Config{})
+			spec := f.target(d)(t).Spec("import sys; print(sys.stdin.read())")
+			for len(own) < 3 {
+				eventually(t, "the pool is full", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
+				before, _ := f.count("create pods/attach")
+				var out bytes.Buffer
+				std := silent()
+				std.Stdin, std.Stdout = strings.NewReader("said"), &out
+				exit, err := d.Run(t.Context(), spec, std)
+				if err != nil || exit.Code != 0 || out.String() != "said\n" {
+					t.Fatalf("got %+v, %v, %q", exit, err, out.String())
 				}
-			})
-		}
+				f.mu.Lock()
+				if len(own) > 0 && f.attached[own[len(own)-1]] == 0 {
+					t.Errorf("%s wasn't attached to", own[len(own)-1])
+				}
+				f.mu.Unlock()
+				if n, _ := f.count("create pods/attach"); strings.HasPrefix(name, "its own") && n != before+1 {
+					t.Errorf("%d attachments for one pod", n-before)
+				}
+			}
+		})
 	}
+}
+
+// soon reports whether something is so within ten seconds.
+func soon(so func() bool) bool {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; !so(); n++ {
+		if n == 2000 {
+			return false
+		}
+		<-tick.C
+	}
+	return true
 }
 
 // TestPoolsAreBounded: a bridge keeps the pools of its last starts.

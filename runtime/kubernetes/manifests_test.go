@@ -87,7 +87,7 @@ func TestRights(t *testing.T) {
 			role = r
 		}
 	}
-	grants(t, role, claimRights)
+	grants(t, role, append(slices.Clone(claimRights), watchClaims))
 }
 
 // grants checks that a Role grants these rights and no others.

@@ -17,8 +17,7 @@ import (
 	"github.com/mcp-bridge/mcp-bridge/runtime/engine"
 )
 
-// Create implements engine.Client. A pod starts by itself, so this waits until it runs, when it has
-// come to its gate.
+// Create implements engine.Client. A pod starts by itself, so this waits until it runs.
 func (c *connection) Create(ctx context.Context, name string, s runtime.Spec) (string, error) {
 	if err := c.d.leases.hold(ctx, c.cluster, s.Owner); err != nil {
 		return "", err
@@ -157,7 +156,7 @@ func (c *connection) Attach(ctx context.Context, id string) (engine.Stream, erro
 	if p == nil {
 		return nil, errors.New("the cluster hasn't told of its pod")
 	}
-	s, err := c.attach(p.Name, isHeld(p))
+	s, err := c.attach(p.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +166,7 @@ func (c *connection) Attach(ctx context.Context, id string) (engine.Stream, erro
 	return s, nil
 }
 
-// Start implements engine.Client: it opens the gate.
+// Start implements engine.Client: it has the container answer.
 func (c *connection) Start(ctx context.Context, id string) error {
 	c.mu.Lock()
 	s := c.streams[id]

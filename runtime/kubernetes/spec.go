@@ -42,17 +42,15 @@ const (
 
 // gate runs first in each container, as its arguments are: the program, its limits of descriptors
 // and of 512-byte blocks of a file, whether it is held, and the environment and command. A pod
-// starts when it is created, and what it prints before a stream is attached is lost. So one that
-// doesn't read first is held until there is a line, which Start sends, and answers with one. The
-// gate also takes away what the image, the cluster and the kubelet put into the environment, and
-// sets the limits that a pod's spec has no words for.
+// starts when it is created, and what it prints before a stream is attached is lost. So Start sends
+// an empty line, which is answered with one: by the gate, which holds the program until then, or by
+// a program that does so itself. The gate also takes away what the image, the cluster and the
+// kubelet put into the environment, and sets the limits that a pod's spec has no words for.
 const gate = `command -v "$1" >/dev/null 2>&1 || exit 127
 ulimit -c 0 && ulimit -n "$2" && ulimit -f "$3" || exit 126
 [ "$4" != held ] || { read -r go && echo; } || exit 125
 shift 4
 exec env -i PATH="$PATH" "$@"`
-
-const held = "held"
 
 // Exit codes of the gate.
 const (
@@ -152,21 +150,11 @@ func gated(s runtime.Spec) []string {
 	for _, t := range s.Tmpfs {
 		largest = max(largest, t.Size)
 	}
-	args := []string{s.Command[0], fmt.Sprint(s.Limits.NoFile), fmt.Sprint((largest + 511) / 512), held}
-	if s.Reads {
+	args := []string{s.Command[0], fmt.Sprint(s.Limits.NoFile), fmt.Sprint((largest + 511) / 512), "held"}
+	if s.Answers {
 		args[3] = "free"
 	}
 	return append(append(args, s.Env...), s.Command...)
-}
-
-// isHeld reports whether the gate of a pod waits for a line.
-func isHeld(p *corev1.Pod) bool {
-	for _, ctr := range p.Spec.Containers {
-		if ctr.Name == container && len(ctr.Args) > 3 {
-			return ctr.Args[3] == held
-		}
-	}
-	return true
 }
 
 // path returns the PATH of an environment, in which the gate looks for the program.

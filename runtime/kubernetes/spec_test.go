@@ -29,7 +29,7 @@ func podOf(t *testing.T, cfg Config, l runtime.Limits) string {
 		Env: []string{"PATH=/usr/bin", "HOME=/workspace"}, User: "65534:65534", Owner: owner, Limits: l,
 		Tmpfs: []runtime.Tmpfs{{Path: "/ipc", Size: 4 << 20}, {Path: "/tmp", Size: 64 << 20},
 			{Path: "/workspace", Size: 256 << 20}},
-		MaxAge: 10 * time.Minute, Reads: true, // as a guest
+		MaxAge: 10 * time.Minute, Answers: true, // as a guest
 	})
 	for k := range owner.Labels() { // what they hold is of this process and machine
 		p.Labels[k] = "the owner's"

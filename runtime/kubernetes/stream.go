@@ -16,21 +16,21 @@ import (
 )
 
 // stream is an attached pod as an engine.Stream: what client-go hands over of two outputs, in
-// pieces with a header each. It keeps the answer of a gate to itself.
+// pieces with a header each. It keeps the container's first answer to itself.
 type stream struct {
 	*io.PipeReader // the pieces
 	pod            string
-	held           bool // the pod's gate waits for a line
 	in             *io.PipeWriter
 	cut            context.CancelFunc
-	answered       chan struct{} // closed by the gate's answer, or once it is connected to a pod that isn't held
+	asked          sync.Once     // whether the container is there
+	answered       chan struct{} // closed by its answer
 	over           chan struct{} // closed once nothing more comes
 	err            error         // why; set before over is closed
 }
 
 // attach connects to a pod that runs. The connection is tried in the background, and Start says
 // what came of it.
-func (c *cluster) attach(id string, held bool) (*stream, error) {
+func (c *cluster) attach(id string) (*stream, error) {
 	url := c.cli.CoreV1().RESTClient().Post().Resource("pods").Namespace(c.namespace).Name(id).
 		SubResource("attach").VersionedParams(&corev1.PodAttachOptions{
 		Container: container, Stdin: true, Stdout: true, Stderr: true,
@@ -52,20 +52,16 @@ func (c *cluster) attach(id string, held bool) (*stream, error) {
 	ctx, cancel := context.WithCancel(c.d.leases.streaming())
 	stdin, in := io.Pipe()
 	out, pieces := io.Pipe()
-	s := &stream{PipeReader: out, pod: id, held: held, in: in, cut: cancel, answered: make(chan struct{}),
+	s := &stream{PipeReader: out, pod: id, in: in, cut: cancel, answered: make(chan struct{}),
 		over: make(chan struct{})}
-	var mu sync.Mutex
-	streams := remotecommand.StreamOptions{
-		Stdin: stdin, Stdout: &output{number: 1, mu: &mu, to: pieces}, Stderr: &output{number: 2, mu: &mu, to: pieces},
-	}
-	if held {
-		streams.Stdout = &answer{to: streams.Stdout, seen: s.answered}
-	} else {
-		streams.Stdin = &input{Reader: stdin, read: sync.OnceFunc(func() { close(s.answered) })}
-	}
 	go func() {
 		defer cancel()
-		err := either.StreamWithContext(ctx, streams)
+		var mu sync.Mutex
+		err := either.StreamWithContext(ctx, remotecommand.StreamOptions{
+			Stdin:  stdin,
+			Stdout: &answer{to: &output{number: 1, mu: &mu, to: pieces}, seen: s.answered},
+			Stderr: &output{number: 2, mu: &mu, to: pieces},
+		})
 		var exit interface{ ExitStatus() int }
 		if errors.As(err, &exit) { // it has ended, with a code that the pod's status has too
 			err = nil
@@ -80,11 +76,11 @@ func (c *cluster) attach(id string, held bool) (*stream, error) {
 
 var errNoGate = errors.New("its stream ended before the container answered")
 
-// open lets the container run its program, and returns once it does, or why it doesn't.
+// open has the container run its program, and returns once it has answered, or why it doesn't.
 func (s *stream) open(ctx context.Context) error {
-	if s.held {
+	s.asked.Do(func() {
 		go func() { _, _ = s.in.Write([]byte("\n")) }() // ends with the stream
-	}
+	})
 	select {
 	case <-s.answered:
 		return nil
@@ -113,15 +109,10 @@ func (s *stream) Close() error {
 	return errors.Join(s.in.CloseWithError(io.ErrClosedPipe), s.PipeReader.Close())
 }
 
-// input calls read when it is first read, which client-go does once it is connected.
-type input struct {
-	io.Reader
-	read func()
-}
-
-func (i *input) Read(p []byte) (int, error) {
-	i.read()
-	return i.Reader.Read(p)
+// abandon leaves a stream to a pod that may be another claim's. It isn't closed, since the pod
+// would take that for the end of its input, but ends with the pod or the bridge.
+func (s *stream) abandon() {
+	go func() { _, _ = io.Copy(io.Discard, s.PipeReader) }()
 }
 
 // output writes pieces of one of the two outputs.
@@ -149,7 +140,7 @@ func (o *output) ReadFrom(r io.Reader) (int64, error) {
 
 const pieceSize = 4 << 10
 
-// answer takes the gate's line off an output.
+// answer takes the line that answers ours off an output.
 type answer struct {
 	to   io.Writer
 	seen chan struct{}

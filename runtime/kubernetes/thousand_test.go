@@ -176,9 +176,13 @@ func keepSandboxes(t *testing.T, n int) {
 	fmt.Println("ended") //nolint:forbidigo // to the test
 }
 
-// lasting is a guest that lasts: it reads its source, is ready, answers pings, and prints its code.
+// lasting is a guest that lasts: it answers, is ready, answers pings, and prints its code.
 func lasting(stdin io.Reader, out io.Writer) {
 	in := bufio.NewReader(stdin)
+	if _, err := in.ReadString('\n'); err != nil {
+		return
+	}
+	fmt.Fprintln(out)
 	if err := transcript.SkipSource(in); err != nil {
 		return
 	}

@@ -131,13 +131,22 @@ var behaviours = []behaviour{
 	{"stdin arrives whole and ends", func(t *testing.T, g Target) {
 		data := bytes.Repeat([]byte("0123456789abcdef\x00\x10\x11\xff"), 500_000) // 10 MB, detach keys included
 		s := g.Spec("import sys,hashlib; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest(), end='')")
-		for _, s.Reads = range []bool{false, true} {
-			var out syncBuffer
-			_, err := g.Driver.Run(t.Context(), s,
-				runtime.Stdio{Stdin: bytes.NewReader(data), Stdout: &out, Stderr: io.Discard})
-			if want := fmt.Sprintf("%x", sha256.Sum256(data)); err != nil || out.String() != want {
-				t.Errorf("got %q, %v, want %q", out.String(), err, want)
-			}
+		var out syncBuffer
+		_, err := g.Driver.Run(t.Context(), s,
+			runtime.Stdio{Stdin: bytes.NewReader(data), Stdout: &out, Stderr: io.Discard})
+		if want := fmt.Sprintf("%x", sha256.Sum256(data)); err != nil || out.String() != want {
+			t.Errorf("got %q, %v, want %q", out.String(), err, want)
+		}
+	}},
+	{"a program that answers", func(t *testing.T, g Target) {
+		s := g.Spec("import sys\nline = sys.stdin.readline()\nif line == '\\n':\n    print(flush=True)\n" +
+			"    line = sys.stdin.readline()\nprint(line, sys.stdin.read(), end='')")
+		s.Answers = true
+		var out syncBuffer
+		exit, err := g.Driver.Run(t.Context(), s,
+			runtime.Stdio{Stdin: strings.NewReader("one\ntwo"), Stdout: &out, Stderr: io.Discard})
+		if err != nil || exit.Code != 0 || out.String() != "one\n two" {
+			t.Errorf("got %+v, %v, %q", exit, err, out.String())
 		}
 	}},
 	{"ten megabytes of output", func(t *testing.T, g Target) {
