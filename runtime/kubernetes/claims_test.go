@@ -62,9 +62,9 @@ func TestClaims(t *testing.T) {
 	)
 }
 
-// TestRequestsOfClaims: a claimed run costs the same requests as another one, and the claim's two.
-// Its pod comes from the pool, has no deadline that counts while it waits, and a policy that denies
-// all.
+// TestRequestsOfClaims: a claimed run costs the same requests as another one, the claim's two, and
+// a watch of the claim until its pod is known. Its pod comes from the pool, has no deadline that
+// counts while it waits, and a policy that denies all.
 func TestRequestsOfClaims(t *testing.T) {
 	f := newFake(t)
 	s := withAgents(f)

@@ -87,21 +87,32 @@ func notStarted(reason, message string) error {
 		runtime.OneLine(message)), Next: next}
 }
 
-// ended reports that a container has ended before it was told to run its program, and why.
+// programOf returns the name of what a pod was made to run.
+func programOf(p *corev1.Pod) string {
+	for _, ctr := range p.Spec.Containers {
+		if ctr.Name == container && len(ctr.Args) > 0 {
+			return ctr.Args[0]
+		}
+	}
+	return "its program"
+}
+
+// ended reports that a container has ended before it has answered, and why.
 func ended(p *corev1.Pod, gone bool) (bool, error) {
 	t := status(p).State.Terminated
 	switch {
 	case t != nil && slices.Contains(startReasons, t.Reason):
 		return true, notStarted(t.Reason, t.Message)
 	case t != nil && t.ExitCode == gateNoProgram:
-		return true, fmt.Errorf("the image has no %s on its PATH: not found", p.Spec.Containers[0].Args[0])
+		return true, fmt.Errorf("the image has no %s on its PATH: not found", programOf(p))
 	case t != nil && t.ExitCode == gateNoLimits:
 		return true, errors.New("its limits could not be set: the node gives containers fewer descriptors " +
 			"than that")
 	case p != nil && p.Status.Phase == corev1.PodFailed && p.Status.Reason != "":
 		return true, failed(p)
 	case t != nil:
-		return true, fmt.Errorf("it ended with code %d (%s) before it was told to go on", t.ExitCode, t.Reason)
+		return true, fmt.Errorf("it ended with code %d (%s) before it answered: see that %s runs in its image",
+			t.ExitCode, t.Reason, programOf(p))
 	case gone:
 		return true, errGone
 	}

@@ -97,8 +97,8 @@ func (s *Streams) Confirm(ctx context.Context, shown, question string, yes bool)
 	}
 }
 
-// List writes all as JSON, or else rows, the first of which is the head of their table, or none
-// where there is no other.
+// List writes all as JSON, or else a table of rows, of which the first is its head. Where that is
+// the only one it writes the sentence none.
 func (s *Streams) List(asJSON bool, all any, rows [][]string, none string) error {
 	switch {
 	case asJSON:
