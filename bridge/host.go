@@ -219,15 +219,19 @@ func callError(ctx context.Context, s catalog.Server, err error) error {
 	return e
 }
 
-// reason returns an upstream's error without what its server wrote to stderr, but with the command
-// that shows it.
+// reason returns an upstream's error without what its server wrote to stderr, but with what shows
+// it.
 func reason(s catalog.Server, err error) string {
 	var e *upstream.ServerError
 	if !errors.As(err, &e) || e.Err == nil {
 		return err.Error()
 	}
 	text := strings.TrimPrefix(e.Op+": "+e.Err.Error(), ": ")
-	if e.Stderr != "" || e.Logged != "" {
+	switch {
+	case e.Stderr == "" && e.Logged == "":
+	case !e.Starting():
+		text += " (the bridge's log has the last lines that it wrote to stderr)"
+	default:
 		text += fmt.Sprintf(" (`mcp-bridge tools %q` shows what it wrote to stderr)", s.Name)
 	}
 	return text

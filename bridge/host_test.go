@@ -151,8 +151,8 @@ func TestUpstreamErrors(t *testing.T) {
 			if strings.Contains(e.Message, "secret") {
 				t.Errorf("the message holds the server's stderr: %s", e.Message)
 			}
-			if tc.name == "died" && e.Message != `server "github": calling me: it has died (`+"`mcp-bridge tools "+
-				"\"github\"` shows what it wrote to stderr)" {
+			if tc.name == "died" && e.Message != `server "github": calling me: it has died (the bridge's log has the `+
+				"last lines that it wrote to stderr)" {
 				t.Errorf("message: %s", e.Message)
 			}
 		})

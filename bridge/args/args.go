@@ -49,9 +49,12 @@ func Fields(raw json.RawMessage, tool string, names []string) (map[string]json.R
 			return nil, Errorf("argument %q can't be read: %v", text.Brief(name, MaxEcho), err)
 		}
 		if !slices.Contains(names, name) {
-			last := len(names) - 1
-			return nil, Errorf("%s has no argument %q%s; it takes %s and %s", tool, text.Brief(name, MaxEcho),
-				text.DidYouMean(name, names), strings.Join(names[:last], ", "), names[last])
+			takes := names[len(names)-1]
+			if others := names[:len(names)-1]; len(others) > 0 {
+				takes = strings.Join(others, ", ") + " and " + takes
+			}
+			return nil, Errorf("%s has no argument %q%s; it takes %s", tool, text.Brief(name, MaxEcho),
+				text.DidYouMean(name, names), takes)
 		}
 		if seen[name] {
 			return nil, Errorf("argument %q is given twice; give it once", name)

@@ -50,6 +50,9 @@ func (e *ServerError) Error() string {
 
 func (e *ServerError) Unwrap() error { return e.Err }
 
+// Starting reports whether the server had not started yet.
+func (e *ServerError) Starting() bool { return e.Op == opStart }
+
 // with returns the same error with another reason.
 func (e *ServerError) with(reason error) *ServerError {
 	other := *e

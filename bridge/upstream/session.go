@@ -225,7 +225,11 @@ func (s *session) run() {
 	s.peer.hangUp()
 	s.endErr = s.peer.end()
 	s.conn.Wait()
-	s.cfg.Log.Info("server ended", "server", s.server.Name, "cause", s.cause.Error())
+	if said := s.peer.said(); said != "" && s.endedItself() {
+		s.cfg.Log.Warn("server ended by itself", "server", s.server.Name, "cause", s.cause.Error(), "stderr", said)
+	} else {
+		s.cfg.Log.Info("server ended", "server", s.server.Name, "cause", s.cause.Error())
+	}
 	close(s.gone)
 }
 

@@ -75,6 +75,7 @@ func adopt(ctx context.Context, io *terminal.Streams, chosen []install.Host, ser
 	if err != nil {
 		return err
 	}
+	warnRoot(io, cfg)
 	m, err := newMover(io, "adopt")
 	if err != nil {
 		return err

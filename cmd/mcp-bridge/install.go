@@ -97,11 +97,21 @@ func journal(verb string) (*install.Journal, error) {
 	return &install.Journal{Dir: settings.StateDir(), Verb: verb}, nil
 }
 
+// warnRoot says what becomes of a bridge that root's hosts start.
+func warnRoot(io *terminal.Streams, cfg settings.Settings) {
+	if asRoot(cfg) {
+		io.Say("warning: this is root, and as root the bridge runs no code: in root's hosts every call would be " +
+			"refused.\nnext: run the command as the user whose hosts are meant; docs/install.md, As root, says what " +
+			"a host of root's is to start")
+	}
+}
+
 func installBridge(ctx context.Context, io *terminal.Streams, names []string, o installOptions) error {
 	cfg, err := settings.Read()
 	if err != nil {
 		return err
 	}
+	warnRoot(io, cfg)
 	m, err := newMover(io, "install")
 	if err != nil {
 		return err

@@ -42,6 +42,12 @@ func serveCmd(a *app) *cobra.Command {
 	return cmd
 }
 
+// asRoot reports whether this process is root's, and runs no code for that.
+func asRoot(cfg settings.Settings) bool {
+	elsewhere := settings.IsURL(cfg.Runtime) || settings.IsCluster(cfg.Runtime)
+	return os.Geteuid() == 0 && !cfg.AllowRootful && !elsewhere
+}
+
 // serve serves over stdio, or what l listens to if it has an address.
 func (a *app) serve(ctx context.Context, l *listen.Listener) error {
 	a.serving.Store(true)
@@ -56,8 +62,7 @@ func (a *app) serve(ctx context.Context, l *listen.Listener) error {
 	defer end()
 	return withParts(ctx, a.io.Err, what, func(ctx context.Context, p *parts) error {
 		p.tell(nil)
-		elsewhere := settings.IsURL(p.cfg.Runtime) || settings.IsCluster(p.cfg.Runtime)
-		if os.Geteuid() == 0 && !p.cfg.AllowRootful && !elsewhere {
+		if asRoot(p.cfg) {
 			p.log.Warn("this is root, whose own engine is rootful, and runs no code: run mcp-bridge as an ordinary " +
 				"user, or set MCP_BRIDGE_RUNTIME to the URL of an ordinary user's engine")
 		}

@@ -6,6 +6,7 @@ import builtins
 import sys
 from collections.abc import Iterable
 from itertools import islice
+from types import CoroutineType
 
 from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
@@ -63,6 +64,10 @@ class Display:
 
     def last_value(self, value: Any) -> None:
         """Shows the value of a last expression. As in a notebook, None isn't shown."""
+        if isinstance(value, CoroutineType):
+            value.close()
+            name = value.__qualname__
+            raise RuntimeError(f"{name}(...) was not awaited, so none of it has run; write: await {name}(...)")
         more = any(isinstance(one, Content) and one.note() for one in members(value))
         if not more and (type(value) in _PLAIN or isinstance(value, Content)):
             sys.__displayhook__(value)

@@ -56,9 +56,8 @@ class Runtime:
             module.__dict__["MCPError"] = results.ToolError  # the original's name of it
         sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
         json.loads = results.loads
-        namespace.update(
-            mcp=self._mcp, runtime=self._runtime, mcp_servers=self._servers, ToolError=results.ToolError
-        )
+        namespace.update(mcp=self._mcp, runtime=self._runtime, mcp_servers=self._servers)
+        namespace.update(ToolError=results.ToolError, ToolTimeout=results.ToolTimeout)
 
     def install(self, execute: wire.Frame) -> None:
         """Makes known what an execute names, and nothing that one before it did."""

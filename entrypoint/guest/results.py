@@ -288,7 +288,11 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     if not isinstance(result, dict):
         return result
     content = result.get("content")
-    content = content if isinstance(content, list) else []
+    if not isinstance(content, list):
+        if content is not None and result.get("structuredContent") is None:
+            said = f"the server's result isn't what MCP has: its content is a {type(content).__name__}, no list"
+            raise ToolError(f"{said}: {str(content)[:200]}", server=server, tool=tool)
+        content = []
     texts = _texts(content)
     if result.get("isError"):
         said = "\n".join(texts) or "the tool failed and said no more"

@@ -107,7 +107,7 @@ class Server:
             raise AttributeError(name)
         tool = self._tool(name) or self._extra(name)
         if tool is None:
-            listed = names.choices(self._load(), "tools", name)
+            listed = names.choices(self._load(), "tools", "" if name in self._denied else name)
             if name in ("resource", "prompt") and not listed.startswith("did"):
                 listed = f"did you mean {name}s? ({listed})"
             said = f"mcp_{self._alias} has no tool {name!r}{self._since(name)}; {listed}"

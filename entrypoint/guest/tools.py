@@ -54,7 +54,8 @@ class Maker:
             when the server reports how far it is, in the thread or event loop of the call. total
             and message may be None. What it raises is told on stderr, and the call goes on.
             """
-            if timeout is not None and not 0 < timeout < 1e9:
+            number = isinstance(timeout, (int, float))
+            if timeout is not None and not (number and 0 < timeout < 1e9):
                 raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
             if progress is not None:
                 _check(progress)
@@ -62,6 +63,7 @@ class Maker:
 
         made: Any = call
         made.options, made.seen = options, lambda: self._seen
+        options.__qualname__ = f"{self._takes.called}.options"
         made.__name__, made.__qualname__, made.__module__ = self._name, self._takes.called, self._module
         made.__doc__ = self._declared.doc or None
         made.__signature__, made.__annotations__ = self._declared.signature, dict(self._declared.annotations)

@@ -109,7 +109,6 @@ class Results(unittest.TestCase):
             ("r, type(r)", listed, {}, f"[1, {big}] <class 'mcp.ToolList'>\n"),
             (envelope, text("abc"), {}, "a c False 5 0\n"),
             ("r", None, {}, "None\n"),
-            ("repr(r)", {"content": "nonsense", "structuredContent": None}, {}, "''\n"),
         ):
             with self.subTest(code):
                 ran = self.value(f"print({code})", result, **tool)

@@ -164,12 +164,19 @@ class Helpers(unittest.TestCase):
         self.assertIn("nothing is kept between runs", ran("runtime.save_memory('a', 1)").error["message"])
         self.assertIn("has no attribute 'nonsense'", ran("runtime.nonsense").error["message"])
 
+    def test_a_coroutine_as_the_last_value(self) -> None:
+        error = ran("async def main(): print('ran')\nmain()").error
+        self.assertIn("main(...) was not awaited, so none of it has run; write: await main(...)", error["message"])
+        self.assertEqual(ran("async def main(): print('ran')\nawait main()").stdout, "ran\n")
+
     def test_wrong_arguments_and_names(self) -> None:
         for call, said in (
             ("runtime.call_tool()", "runtime.call_tool() missing 2 required"),
             ("runtime.list_tools_sync(1, 2)", "runtime.list_tools_sync() takes"),
             ("mcp_shop_1.resources.read()", "resources.read() missing 1 required"),
             ("mcp_shop_1.prompts.get()", "prompts.get() missing 1 required"),
+            ("mcp_shop_1.get_price.options(timeout='3')", "timeout must be a positive number of seconds, not '3'"),
+            ("mcp_shop_1.get_price.options(timeot=3)", "get_price.options() got an unexpected keyword"),
             ("display(png=1)", "display() got an unexpected keyword argument 'png'"),
             ("save_artifact()", "save_artifact() missing 1 required"),
             ("mcp_shop_1.resource.list()", "no tool 'resource'; did you mean resources? (the tools are"),

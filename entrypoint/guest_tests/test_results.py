@@ -71,6 +71,13 @@ class Parsed(unittest.TestCase):
         self.assertEqual(value({"type": "resource", "resource": {"uri": "a:1", "text": "{}"}}), "{}")
         self.assertEqual(value(sent("[1]"), IMAGE), [1])
 
+    def test_content_that_is_no_list(self) -> None:
+        for wrong in ("nope", {"type": "text"}, 5):
+            with self.assertRaisesRegex(results.ToolError, "its content is a .*, no list"):
+                results.value({"content": wrong}, "s", "t", False)
+        data = {"a": 1}
+        self.assertEqual(results.value({"content": "nope", "structuredContent": data}, "s", "t", True), data)
+
     def test_null_is_none(self) -> None:
         for content, declared, want in (
             ([], True, None),

@@ -263,8 +263,8 @@ func (k *claiming) cordon(on bool) {
 func TestClusterClaimFigures(t *testing.T) {
 	k := withClaims(t)
 	d, c := k.least(10*time.Second, 40*time.Second)
-	s := realTarget(d)(t).Spec("import sys\nif sys.stdin.readline() == '\\n': print(flush=True); sys.stdin.readline()\n" +
-		"print(6 * 7, flush=True)")
+	s := realTarget(d)(t).Spec("import sys\nread = sys.stdin.readline\n" +
+		"if read() == '\\n': print(flush=True); read()\nprint(6 * 7, flush=True)")
 	s.Answers = true                                           // as a guest
 	if _, err := d.Run(t.Context(), s, silent()); err != nil { // which makes the pool
 		t.Fatal(err)

@@ -28,7 +28,7 @@ type sandboxes struct {
 	made      int
 	ending    map[string]bool
 	adopted   map[string]chan struct{} // closed once a claim names its pod; by the claim's name
-	names     func(string) string      // what a claim says that its pod's name is; called with f.mu held
+	names     func(string) string      // what a claim says that its pod's name is; f.mu is held
 	annotates bool                     // claims say so in an annotation
 	label     func(string)             // called before a pod has the labels of its claim; may be nil
 	asleep    bool                     // nothing is done for a claim
@@ -38,7 +38,8 @@ type sandboxes struct {
 // withAgents makes a fake serve agent-sandbox.
 func withAgents(f *fake) *sandboxes {
 	s := &sandboxes{f: f, objects: map[string]*unstructured.Unstructured{}, of: map[string]string{},
-		ending: map[string]bool{}, adopted: map[string]chan struct{}{}, names: func(pod string) string { return pod }}
+		ending: map[string]bool{}, adopted: map[string]chan struct{}{},
+		names: func(pod string) string { return pod }}
 	f.agents = s
 	return s
 }

@@ -109,7 +109,8 @@ func TestRequestsOfClaims(t *testing.T) {
 // TestNamesOfClaims: what a claim says of its pod's name only spares time. Where it says nothing,
 // or names a pod that isn't its own, the code runs in the one that has the claim's labels.
 func TestNamesOfClaims(t *testing.T) {
-	for _, name := range []string{"nothing", "no such pod", "another's", "its own", "its own, in an annotation"} {
+	for _, name := range []string{
+		"nothing", "no such pod", "another's", "its own", "its own, in an annotation"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			s := withAgents(f)
@@ -141,7 +142,8 @@ func TestNamesOfClaims(t *testing.T) {
 			d := f.driver(t, Config{})
 			spec := f.target(d)(t).Spec("import sys; print(sys.stdin.read())")
 			for len(own) < 3 {
-				eventually(t, "the pool is full", func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
+				eventually(t, "the pool is full",
+					func() bool { _, pods := s.left(); return pods == poolSize || pods == 0 })
 				before, _ := f.count("create pods/attach")
 				var out bytes.Buffer
 				std := silent()

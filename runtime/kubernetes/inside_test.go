@@ -356,7 +356,8 @@ func TestClusterKubelet(t *testing.T) {
 	if err == nil && r.Status == sandbox.StatusOK {
 		t.Errorf("the run ended with %+v, which is a success", r)
 	}
-	t.Logf("its run ended after %v: %v, %s %s", time.Since(killed).Round(time.Millisecond), err, r.Status, r.Message)
+	t.Logf("its run ended after %v: %v, %s %s", time.Since(killed).Round(time.Millisecond), err, r.Status,
+		r.Message)
 	if r, err = s.Run(t.Context(), sandbox.Request{Code: "print(1)", Timeout: time.Minute}, nil); err != nil ||
 		r.Stdout() != "1\n" {
 		t.Errorf("the next run: %+v, %v", r, err)
