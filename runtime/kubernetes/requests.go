@@ -150,7 +150,7 @@ func (c *connection) Attach(ctx context.Context, id string) (engine.Stream, erro
 		if early.open(ctx) == nil {
 			return early, nil
 		}
-		early.Close()
+		_ = early.Close() // it has failed
 	}
 	p, _, _ := c.pods.last(id)
 	if p == nil {
@@ -270,7 +270,7 @@ func (c *connection) Remove(ctx context.Context, name string) (err error) {
 	}()
 	c.mu.Lock()
 	if s := c.streams[id]; s != nil {
-		s.Close()
+		_ = s.Close()
 		delete(c.streams, id)
 	}
 	c.mu.Unlock()
