@@ -53,8 +53,8 @@ func (c *Client) Python(ctx context.Context, id string) error {
 	})
 }
 
-// statement returns the next line, or the lines of a block up to an empty one. more says that the
-// input hasn't ended.
+// statement returns the next line, with those that its open brackets, triple quotes or backslash
+// need, or the lines of a block up to an empty one. more says that the input hasn't ended.
 func (c *Client) statement(lines *bufio.Scanner, id string) (statement string, more bool) {
 	prompt, block := id+">>> ", false
 	for {
@@ -73,11 +73,44 @@ func (c *Client) statement(lines *bufio.Scanner, id string) (statement string, m
 		code, _, _ := strings.Cut(trimmed, " #")
 		opens := strings.HasSuffix(trimmed, ":") || strings.HasSuffix(strings.TrimSpace(code), ":")
 		block = block || opens || strings.HasPrefix(trimmed, "@")
-		if !block || trimmed == "" {
+		if !isOpen(statement) && (!block || trimmed == "") {
 			return statement, true
 		}
 		prompt = strings.Repeat(".", len(id)+3) + " "
 	}
+}
+
+// isOpen reports whether a statement goes on in the next line, by the brackets and triple quotes
+// that are open in it, or by a backslash.
+func isOpen(statement string) bool {
+	depth, quote := 0, ""
+	for rest := statement; rest != ""; {
+		size := 1
+		switch {
+		case rest[0] == '\\' && rest[1:] == "\n":
+			return true
+		case rest[0] == '\\' && len(rest) > 1:
+			size = 2
+		case quote == "" && rest[0] == '#':
+			size = max(strings.IndexByte(rest, '\n'), 1)
+		case quote != "" && strings.HasPrefix(rest, quote):
+			size, quote = len(quote), ""
+		case quote == "" && (rest[0] == '"' || rest[0] == '\''):
+			quote = rest[:1]
+			if triple := strings.Repeat(quote, 3); strings.HasPrefix(rest, triple) {
+				quote = triple
+			}
+			size = len(quote)
+		case len(quote) == 1 && rest[0] == '\n': // an error, which Python tells
+			quote = ""
+		case quote == "" && strings.IndexByte("([{", rest[0]) >= 0:
+			depth++
+		case quote == "" && strings.IndexByte(")]}", rest[0]) >= 0:
+			depth--
+		}
+		rest = rest[size:]
+	}
+	return depth > 0 || len(quote) == 3
 }
 
 // inPython runs a statement, whose output comes meanwhile, and says why it has failed, and what
