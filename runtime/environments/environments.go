@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -188,6 +189,9 @@ func (e *MissingError) Hint() string {
 	}
 	if len(e.Buildable) > 0 {
 		return "build the one that has it: mcp-bridge env build " + e.Buildable[0]
+	}
+	if i := slices.IndexFunc(e.Missing, wheels.IsStandard); i >= 0 {
+		return e.Missing[i] + " comes with Python: leave it out of the code's dependencies"
 	}
 	if e.Python != "" {
 		return "change requires-python in the code, or name an image with that Python: docs/environments.md"

@@ -246,6 +246,7 @@ func TestFind(t *testing.T) {
 		{"'thre>1'", "", `no environment has thre>1 (did you mean "three"?); built are`,
 			"mend the name in the code; or, if it is right, make one: mcp-bridge env add NAME 'thre>1'"},
 		{"'three-stubs'", "", "no environment has three-stubs; built are", "make one: mcp-bridge env add"},
+		{"'json'", "", "no environment has json", "json comes with Python: leave it out"},
 		{"'nunpy'", "", `no environment has nunpy (did you mean "numpy"?)`, "mend the name in the code"},
 		{"'one']\n# requires-python = '>=3.99'\n# x = [", "", "needs Python >=3.99 (requires-python), there is 3.",
 			"change requires-python"},
