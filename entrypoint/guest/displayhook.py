@@ -66,8 +66,8 @@ class Display:
         """Shows the value of a last expression. As in a notebook, None isn't shown."""
         if isinstance(value, CoroutineType):
             value.close()
-            name = value.__qualname__
-            raise RuntimeError(f"{name}(...) was not awaited, so none of it has run; write: await {name}(...)")
+            call = f"{value.__qualname__}(...)"
+            raise RuntimeError(f"{call} was not awaited, so none of it has run; write: await {call}")
         more = any(isinstance(one, Content) and one.note() for one in members(value))
         if not more and (type(value) in _PLAIN or isinstance(value, Content)):
             sys.__displayhook__(value)

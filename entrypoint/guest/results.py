@@ -290,8 +290,8 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
     content = result.get("content")
     if not isinstance(content, list):
         if content is not None and result.get("structuredContent") is None:
-            said = f"the server's result isn't what MCP has: its content is a {type(content).__name__}, no list"
-            raise ToolError(f"{said}: {str(content)[:200]}", server=server, tool=tool)
+            said = f"its content is a {type(content).__name__}, no list: {str(content)[:200]}"
+            raise ToolError(f"the server's result isn't what MCP has: {said}", server=server, tool=tool)
         content = []
     texts = _texts(content)
     if result.get("isError"):

@@ -166,7 +166,8 @@ class Helpers(unittest.TestCase):
 
     def test_a_coroutine_as_the_last_value(self) -> None:
         error = ran("async def main(): print('ran')\nmain()").error
-        self.assertIn("main(...) was not awaited, so none of it has run; write: await main(...)", error["message"])
+        said = "main(...) was not awaited, so none of it has run; write: await main(...)"
+        self.assertIn(said, error["message"])
         self.assertEqual(ran("async def main(): print('ran')\nawait main()").stdout, "ran\n")
 
     def test_wrong_arguments_and_names(self) -> None:
@@ -175,7 +176,7 @@ class Helpers(unittest.TestCase):
             ("runtime.list_tools_sync(1, 2)", "runtime.list_tools_sync() takes"),
             ("mcp_shop_1.resources.read()", "resources.read() missing 1 required"),
             ("mcp_shop_1.prompts.get()", "prompts.get() missing 1 required"),
-            ("mcp_shop_1.get_price.options(timeout='3')", "timeout must be a positive number of seconds, not '3'"),
+            ("mcp_shop_1.get_price.options(timeout='3')", "timeout must be a positive number"),
             ("mcp_shop_1.get_price.options(timeot=3)", "get_price.options() got an unexpected keyword"),
             ("display(png=1)", "display() got an unexpected keyword argument 'png'"),
             ("save_artifact()", "save_artifact() missing 1 required"),
