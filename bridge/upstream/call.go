@@ -31,9 +31,7 @@ func (s *session) request(
 	}
 	defer s.progress.observe(id, observer)()
 	result, err := s.exchange(ctx, id, method, params)
-	if err == nil || isA[*RPCError](err) {
-		s.answered.Store(true)
-	}
+	s.heard(ctx, err)
 	return result, err
 }
 

@@ -59,6 +59,8 @@ func (s *server) misbehave(r request) {
 	case "ask and close output":
 		s.send(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
 		_ = os.Stdout.Close()
+	case "stuck":
+		park() // the only goroutine that reads
 	case "stopped":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	default:
@@ -108,7 +110,7 @@ func listSoon(c *Config) { c.ListTimeout = 300 * time.Millisecond }
 
 func readSoon(c *Config) { c.StallTimeout = 300 * time.Millisecond }
 
-func answerSoon(c *Config) { c.CallTimeout = 500 * time.Millisecond }
+func answerSoon(c *Config) { c.CallTimeout, c.PingTimeout = 500*time.Millisecond, 500*time.Millisecond }
 
 func small(c *Config) { c.MaxLine, c.MaxList = 1<<20, 1<<20 }
 

@@ -82,8 +82,9 @@ var misbehaviours = []bad{
 	{what: "takes back that it tells of changes", mode: "modern hangs up", next: true},
 	// Not answering.
 	{what: "never answers a call", mode: "normal", play: shortly(calling("never", "")), next: true},
+	{what: "is stuck in a call", mode: "normal", tool: "stuck", bound: answerSoon, next: true},
 	{what: "stops reading", mode: "stops reading", play: unread, bound: readSoon, next: true},
-	{what: "is stopped (SIGSTOP)", mode: "normal", tool: "stopped", bound: answerSoon},
+	{what: "is stopped (SIGSTOP)", mode: "normal", tool: "stopped", bound: answerSoon, next: true},
 	{what: "dies in a call", mode: "normal", tool: "die", next: true},
 	{what: "dies in the middle of a line", mode: "normal", tool: "half a line", next: true},
 	{what: "answers and dies", mode: "normal", tool: "answer and die", next: true},

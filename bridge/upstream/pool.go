@@ -168,8 +168,17 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 		p.mu.Unlock()
 		return nil, fmt.Errorf("%w: %q", ErrUnknownServer, server)
 	case e.ready():
-		defer p.mu.Unlock()
-		return e.live, nil
+		s, asked := e.live, p.asked(e.live)
+		p.mu.Unlock()
+		if asked == nil {
+			return s, nil
+		}
+		select {
+		case <-asked:
+			return p.session(ctx, server)
+		case <-ctx.Done():
+			return nil, &ServerError{Server: server, Op: "asking whether it still answers", Err: ctx.Err()}
+		}
 	}
 	if e.dial == nil {
 		if err := p.startable(e); err != nil {

@@ -171,6 +171,8 @@ func (s *server) handle(r request) {
 	case "logging/setLevel":
 		s.level = r.Params.Level
 		s.result(r, "{}")
+	case "ping":
+		s.result(r, "{}")
 	case "notifications/cancelled":
 		s.mu.Lock()
 		s.cancelled = append(s.cancelled, r.Params.RequestID)

@@ -76,6 +76,7 @@ type session struct {
 	judged   func() error // returns cause, with when the server is started again
 	logged   *ring        // what the server logs by the protocol
 	answered atomic.Bool  // it has answered something after the handshake
+	doubt    doubt
 
 	ending
 }
