@@ -110,11 +110,7 @@ func decodeCode(v json.RawMessage) (string, error) {
 // decodeTimeout takes a positive finite number of seconds. What is too long for a Duration is the
 // longest one.
 func decodeTimeout(v json.RawMessage) (time.Duration, error) {
-	if args.Kind(v) != "a number" {
-		return 0, args.Errorf(`argument "timeout" must be a positive number of seconds such as 30, not %s`,
-			args.Kind(v))
-	}
-	s, err := strconv.ParseFloat(string(v), 64)
+	s, err := strconv.ParseFloat(args.Digits(v), 64)
 	if err != nil || math.IsInf(s, 0) || math.IsNaN(s) || s <= 0 {
 		return 0, args.Errorf(`argument "timeout" must be a positive number of seconds such as 30, not %.40s`, v)
 	}

@@ -67,18 +67,21 @@ func Fields(raw json.RawMessage, tool string, names []string) (map[string]json.R
 	return given, nil
 }
 
-// Integer returns a whole number, also one that is written as a string, as some models do, and
-// absent where v is nil.
+// Digits returns the text of a number, also of one that is a string, as some models write it.
+func Digits(v json.RawMessage) string {
+	var quoted string
+	if json.Unmarshal(v, &quoted) == nil {
+		return quoted
+	}
+	return string(v)
+}
+
+// Integer returns a whole number, or absent where v is nil.
 func Integer(name string, v json.RawMessage, absent int64) (int64, error) {
 	if v == nil {
 		return absent, nil
 	}
-	text := string(v)
-	var quoted string
-	if json.Unmarshal(v, &quoted) == nil {
-		text = quoted
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
+	n, err := strconv.ParseInt(Digits(v), 10, 64)
 	if err != nil {
 		return 0, Errorf("argument %q must be a whole number such as %d, not %.40s", name, max(absent, 1), v)
 	}
