@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) } //nolint:forbidigo // this is main
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) } //nolint:forbidigo // this is main
 
 // Exit codes.
 const (
@@ -60,24 +60,14 @@ var parts = []struct {
 	{"c", "warm calls", (*suite).warmCalls},
 	{"d", "calls without a waiting container", (*suite).coldCalls},
 	{"e", "a tool call from the code", (*suite).toolCalls},
-	{"f", "fifty tool calls at once", (*suite).gathers},
-	{"g", "ten megabytes of output", (*suite).outputs},
 	{"h", "as many calls as can be made", (*suite).loads},
 	{"i", "memory", (*suite).memory},
 	{"j", "environments", (*suite).environments},
 	{"k", "over HTTP", (*suite).overHTTP},
 	{"l", "sandboxes that last", (*suite).sandboxes},
-	{"growth", "tools that no call uses", (*suite).growth},
 }
 
-func run(args []string, in io.Reader, out, errs io.Writer) int {
-	if len(args) > 0 && args[0] == toolServer {
-		if err := serveTools(args[1:], in, out); err != nil {
-			fmt.Fprintln(errs, "bench:", err)
-			return exitFailed
-		}
-		return 0
-	}
+func run(args []string, out, errs io.Writer) int {
 	s := &suite{report: &report{}, errs: errs}
 	var only, page string
 	var quick bool

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 )
@@ -206,90 +204,6 @@ func timed(ctx context.Context, c *client, code string, to *series) (time.Durati
 	return took, nil
 }
 
-const gathered = `
-import asyncio, json, time
-begin = time.perf_counter()
-got = await asyncio.gather(*(mcp_shop00.wait(ms=100) for _ in range(50)))
-assert len(got) == 50
-print(json.dumps([(time.perf_counter() - begin) * 1000]))
-`
-
-func (s *suite) gathers(ctx context.Context) error {
-	var inside, whole, bare series
-	err := s.withShop(ctx, func(c, direct *client) error {
-		var starts series
-		_, _ = timed(ctx, c, gathered, &starts) // the server
-		for range s.rounds(20) {
-			if !sleep(ctx, pause) {
-				break
-			}
-			whole.took(timed(ctx, c, gathered, &inside))
-			var each series
-			begin := time.Now()
-			together(50, &each, func() (time.Duration, error) {
-				_, err := direct.tool(ctx, "wait", map[string]any{"ms": 100})
-				return 0, err
-			})
-			bare.took(time.Since(begin), each.first)
-		}
-		return nil
-	})
-	s.report.figure("f", "gather of 50 calls of a tool that takes 100 ms, by the code's clock", "ms", inside,
-		false)
-	s.report.figure("f", "the whole run_python of it", "ms", whole, false)
-	s.report.figure("f", "50 calls at once by a client on the host", "ms", bare, true)
-	return err
-}
-
-const (
-	manyPrints = "line = 'x' * 99\nfor _ in range(100_000): print(line)"
-	noise      = "import base64, os\nprint(base64.b64encode(os.urandom(7_500_000)).decode())"
-
-	// fills is how many outputs of noise come before the memory is looked at: by then the bridge
-	// keeps as much for read_output as it ever does.
-	fills = 32
-)
-
-func (s *suite) outputs(ctx context.Context) error {
-	if err := s.baseline(ctx); err != nil {
-		return err
-	}
-	var many, bare, memory series
-	big := func(c *client, code string) (time.Duration, error) {
-		out, took, err := c.python(ctx, code, "", noServers)
-		if err == nil && !strings.Contains(out, "left out here") {
-			err = fmt.Errorf("of 10 MB nothing was left out: %d bytes", len(out))
-		}
-		return took, err
-	}
-	err := s.withWarm(ctx, nil, func(c *client) error {
-		for range s.rounds(12) {
-			if !sleep(ctx, pause) {
-				break
-			}
-			many.took(big(c, manyPrints))
-			bare.took(s.exchange(ctx, manyPrints))
-		}
-		for i := range fills + s.rounds(60) {
-			if _, err := big(c, noise); err != nil || ctx.Err() != nil {
-				return err
-			}
-			if i >= fills {
-				memory.add(resident(c.pid()))
-			}
-		}
-		return nil
-	})
-	s.report.figure("g", "run_python that prints 10 MB in 100,000 lines", "ms", many, false)
-	s.report.figure("g", "the same in a waiting guest, no bridge", "ms", bare, true)
-	s.report.figure("g", "the bridge's memory after each of many such calls", "MB", memory, false)
-	if n := len(memory.values) / 2; n > 0 {
-		s.report.compare("g", "memory, second half to first", series{values: memory.values[n:]},
-			series{values: memory.values[:n]}, "MB")
-	}
-	return err
-}
-
 // loads has 1, 2, 4 and 8 callers call one bridge again and again, and run podman as often as they
 // can, half of it before and half after.
 func (s *suite) loads(ctx context.Context) error {
@@ -380,50 +294,4 @@ func (s *suite) memory(ctx context.Context) error {
 			series{values: calls.values[:n]}, "MB")
 	}
 	return err
-}
-
-// growth makes warm calls of bridges that have more and more tools, which no call uses.
-func (s *suite) growth(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	steps := []int{0, 10, 100, 300}
-	bridges, each := make([]*client, len(steps)), make([]series, len(steps))
-	defer func() {
-		for _, c := range bridges {
-			if c != nil {
-				_ = c.close()
-			}
-		}
-	}()
-	for i, tools := range steps {
-		servers := map[string]server{}
-		for n := range tools / 10 {
-			servers[fmt.Sprintf("server%02d", n)] = server{self, []string{toolServer, "10"}}
-		}
-		if bridges[i], err = s.serve(ctx, servers); err != nil {
-			return err
-		}
-		const touch = "import sys\n" +
-			"print(sum(len(sys.modules['mcp.servers.' + name].TOOLS) for name in mcp_servers))"
-		_, _, err := bridges[i].python(ctx, touch, fmt.Sprintf("%d\n", tools), map[string]any{"timeout": 60})
-		if err != nil {
-			return err
-		}
-	}
-	for range s.rounds(200) {
-		for i, c := range bridges {
-			if !sleep(ctx, pause/2) {
-				break
-			}
-			_, took, err := c.python(ctx, printOne, "1\n", nil)
-			each[i].took(took, err)
-		}
-	}
-	for i, tools := range steps {
-		s.report.figure("growth", fmt.Sprintf("warm run_python, %d tools configured", tools), "ms", each[i], false)
-	}
-	s.report.compare("growth", "300 tools that a call doesn't use", each[len(steps)-1], each[0], "ms")
-	return nil
 }
