@@ -100,7 +100,7 @@ lint: lint-setup ## golangci-lint, which is built first where it is missing, and
 	@$(AS_BUILD) .cache/bin/golangci-lint run --build-tags "$(TAGS)"
 	@cd bench && $(AS_BUILD) ../.cache/bin/golangci-lint run --config ../.golangci.yml
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
-	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* scripts/release/* test/* test/*/* bench/run bench/jupyter-setup archive/demo .ci/run)
+	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* scripts/release/* test/* test/*/* bench/run archive/demo .ci/run)
 
 lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 	@scripts/lint-setup

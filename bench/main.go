@@ -32,7 +32,6 @@ const (
 type lab struct {
 	bridge  string  // the program to measure
 	dir     string  // for sockets and settings
-	jupyter string  // a Python that has jupyter_client and ipykernel
 	podman  *podman // nil until baseline
 	box     *box    // what the bridge asks podman for; nil until baseline
 	configs int
@@ -74,8 +73,6 @@ func run(args []string, out, errs io.Writer) int {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.StringVar(&s.bridge, "bridge", "bin/mcp-bridge", "the program to measure")
-	f.StringVar(&s.jupyter, "jupyter", ".cache/jupyter/bin/python3", "a Python that has jupyter_client and "+
-		"ipykernel")
 	f.StringVar(&only, "only", "", "the parts to measure, such as c,d; all if empty")
 	f.StringVar(&page, "page", "", "a page whose table is replaced")
 	f.BoolVar(&quick, "quick", false, "two rounds of each, to see that the benchmarks work")
@@ -127,9 +124,6 @@ func (s *suite) choose(only string) error {
 // measure runs the parts and writes the report. Where a part fails the others are run all the same.
 func (s *suite) measure(ctx context.Context, out io.Writer, page string) (err error) {
 	if s.bridge, err = filepath.Abs(s.bridge); err != nil {
-		return err
-	}
-	if s.jupyter, err = filepath.Abs(s.jupyter); err != nil {
 		return err
 	}
 	if _, err := os.Stat(s.bridge); err != nil {
