@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,33 +17,6 @@ func TestStatistics(t *testing.T) {
 	a, b := []float64{10, 11, 12, 13, 14}, []float64{1, 2, 3, 4, 5}
 	if middle, low, high := difference(a, b); middle != 9 || low > 9 || high < 9 || low < 5 || high > 13 {
 		t.Errorf("the difference is %v, from %v to %v", middle, low, high)
-	}
-}
-
-func TestStreams(t *testing.T) {
-	said := &tail{limit: 100}
-	in := "\x01\x00\x00\x00\x00\x00\x00\x03out" + "\x02\x00\x00\x00\x00\x00\x00\x03err" +
-		"\x01\x00\x00\x00\x00\x00\x00\x02!\n"
-	got, err := io.ReadAll(&streams{in: bufio.NewReader(strings.NewReader(in)), stderr: said})
-	if err != nil || string(got) != "out!\n" || !strings.Contains(said.String(), "err") {
-		t.Errorf("got %q, %v; %s", got, err, said)
-	}
-}
-
-// TestHeard takes a box apart that was heard as bridge and guest say it.
-func TestHeard(t *testing.T) {
-	b := &box{}
-	sent := "3 4\nabcdefg" + `{"type":"ping","n":1}` + "\n" + `{"type":"execute","id":"x","code":"y"}` + "\n"
-	if err := b.sent(bufio.NewReader(strings.NewReader(sent))); err != nil {
-		t.Fatal(err)
-	}
-	order, err := b.order("print(2)")
-	if err != nil || string(b.source) != "3 4\nabcdefg" ||
-		!strings.Contains(string(order), `"code":"print(2)"`) {
-		t.Errorf("source %q, order %s, %v", b.source, order, err)
-	}
-	if b.sent(bufio.NewReader(strings.NewReader("no lengths\n"))) == nil {
-		t.Error("what begins with no lengths was taken for a guest's source")
 	}
 }
 

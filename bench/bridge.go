@@ -75,6 +75,10 @@ func greet(ctx context.Context, cmd *exec.Cmd) (*client, error) {
 	return c, nil
 }
 
+// warmups is how many calls come before those that are measured: after a few guests of an image the
+// bridge sends code that the image's own Python has compiled.
+const warmups = 5
+
 // withWarm has f use a bridge whose next call finds a container that waits for it.
 func (l *lab) withWarm(
 	ctx context.Context, servers map[string]server, f func(*client) error, env ...string,
@@ -92,53 +96,19 @@ func (l *lab) withWarm(
 	return errors.Join(f(c), c.close())
 }
 
-// baseline starts podman for the baselines and hears what the bridge asks it for.
-func (l *lab) baseline(ctx context.Context) (err error) {
-	if l.box != nil {
-		return nil
-	}
-	if l.podman, err = startPodman(ctx, l.dir); err != nil {
-		return err
-	}
-	l.box, err = l.listen(ctx)
-	return err
-}
-
-// exchange is one with a guest that has waited, until it is done.
-func (l *lab) exchange(ctx context.Context, code string) (time.Duration, error) {
-	g, err := l.podman.launch(ctx, l.box)
-	if err != nil {
-		return 0, err
-	}
-	sleep(ctx, pause)
-	took, err := g.execute(l.box, code)
-	return took, errors.Join(err, g.end(ctx))
-}
-
 // podmanRun runs python with print(1) in the same image.
 func (l *lab) podmanRun(ctx context.Context) (time.Duration, error) {
-	took, out, err := l.podmanCode(ctx, l.box.image, "print(1)")
+	took, out, err := l.podmanCode(ctx, baseImage, "print(1)")
 	if err == nil && out != "1\n" {
 		err = fmt.Errorf("it printed %q", out)
 	}
 	return took, err
 }
 
-// podmanCode runs code in an image, with flags that say what runtime/podman/spec.go says by the
-// API.
+// podmanCode runs code in an image.
 func (l *lab) podmanCode(ctx context.Context, image, code string) (time.Duration, string, error) {
-	const flags = "run --rm -i --pull=never --network=none --read-only --read-only-tmpfs=false " +
-		"--user=65534:65534 --cap-drop=all --security-opt=no-new-privileges " +
-		"--env=PATH=/usr/local/bin:/usr/bin:/bin --no-hosts --ipc=none --uts=private --pid=private " +
-		"--cgroupns=private --systemd=false --log-driver=none --image-volume=ignore --no-healthcheck " +
-		"--http-proxy=false --passwd=false --timeout=600 --ulimit=nofile=1024:1024 --ulimit=core=0:0"
-	argv := strings.Fields(flags)
-	for _, dir := range []string{"/workspace", "/tmp", "/ipc", "/dev/shm"} {
-		argv = append(argv, "--tmpfs="+dir+":rw,nosuid,nodev,noexec,notmpcopyup,size=64m,mode=1777")
-	}
 	said := &tail{limit: 2 << 10}
-	argv = append(argv, image, "python3", "-I", "-B", "-c", code)
-	cmd := exec.CommandContext(ctx, "podman", argv...) //nolint:gosec // a baseline
+	cmd := container(ctx, image, code)
 	cmd.Stderr, cmd.Dir = said, l.dir
 	begin := time.Now()
 	out, err := cmd.Output()

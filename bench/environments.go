@@ -20,9 +20,6 @@ const imports = "import sys, time\nsys.path.append('/opt/env')\nt = time.perf_co
 // environments builds data from a cache that a first build has filled, without a network, and then
 // starts containers of it.
 func (s *suite) environments(ctx context.Context) error {
-	if err := s.baseline(ctx); err != nil {
-		return err
-	}
 	if _, err := s.env(ctx, nil, "build", "data"); err != nil {
 		s.report.notes = append(s.report.notes, fmt.Sprintf("(j) not measured: %v", err))
 		return nil

@@ -30,10 +30,8 @@ const (
 
 // A lab starts what is measured, and what it is measured beside.
 type lab struct {
-	bridge  string  // the program to measure
-	dir     string  // for sockets and settings
-	podman  *podman // nil until baseline
-	box     *box    // what the bridge asks podman for; nil until baseline
+	bridge  string // the program to measure
+	dir     string // for sockets and settings
 	configs int
 }
 
@@ -133,11 +131,6 @@ func (s *suite) measure(ctx context.Context, out io.Writer, page string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, removeAll(s.dir)) }()
-	defer func() {
-		if s.podman != nil {
-			err = errors.Join(err, s.podman.close())
-		}
-	}()
 	s.report.machine = machine(ctx, s.bridge)
 	began := time.Now()
 	for _, p := range parts {

@@ -51,9 +51,6 @@ func runToEnd(ctx context.Context, name string, args ...string) (time.Duration, 
 }
 
 func (s *suite) firstCalls(ctx context.Context) error {
-	if err := s.baseline(ctx); err != nil {
-		return err
-	}
 	var first, podman series
 	for range s.rounds(10) {
 		if ctx.Err() != nil {
@@ -73,9 +70,6 @@ func (s *suite) firstCalls(ctx context.Context) error {
 }
 
 func (s *suite) warmCalls(ctx context.Context) error {
-	if err := s.baseline(ctx); err != nil {
-		return err
-	}
 	var warm, bare, podman, eight series
 	err := s.withWarm(ctx, nil, func(c *client) error {
 		for range s.rounds(200) {
@@ -84,7 +78,7 @@ func (s *suite) warmCalls(ctx context.Context) error {
 			}
 			_, took, err := c.python(ctx, printOne, "1\n", noServers)
 			warm.took(took, err)
-			bare.took(s.exchange(ctx, printOne))
+			bare.took(exchange(ctx))
 			podman.took(s.podmanRun(ctx))
 		}
 		for range s.rounds(10) {
@@ -100,9 +94,9 @@ func (s *suite) warmCalls(ctx context.Context) error {
 	})
 	s.report.figure("c", "warm run_python of print(1)", "ms", warm, false)
 	s.report.figure("c", "8 at once, each of them", "ms", eight, false)
-	s.report.figure("c", "execute → done with a waiting guest, no bridge", "ms", bare, true)
+	s.report.figure("c", "a Python that waits in `podman run` is sent print(1), no bridge", "ms", bare, true)
 	s.report.figure("c", "`podman run` of the same", "ms", podman, true)
-	s.report.compare("c", "the bridge in a warm call", warm, bare, "ms")
+	s.report.compare("c", "bridge and guest in a warm call", warm, bare, "ms")
 	s.report.ratio("c", "`podman run` to a warm call", podman, warm)
 	return err
 }
@@ -123,9 +117,6 @@ func together(n int, to *series, f func() (time.Duration, error)) {
 }
 
 func (s *suite) coldCalls(ctx context.Context) error {
-	if err := s.baseline(ctx); err != nil {
-		return err
-	}
 	var cold, podman series
 	err := s.withWarm(ctx, nil, func(c *client) error {
 		for range s.rounds(100) {
@@ -207,9 +198,6 @@ func timed(ctx context.Context, c *client, code string, to *series) (time.Durati
 // loads has 1, 2, 4 and 8 callers call one bridge again and again, and run podman as often as they
 // can, half of it before and half after.
 func (s *suite) loads(ctx context.Context) error {
-	if err := s.baseline(ctx); err != nil {
-		return err
-	}
 	return s.withWarm(ctx, nil, func(c *client) error {
 		for _, n := range []int{1, 2, 4, 8} {
 			podman := func() (time.Duration, error) { return s.podmanRun(ctx) }
