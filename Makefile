@@ -189,7 +189,7 @@ kubernetes: ## the driver of clusters over kwok and a real node, built from Go m
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@test/fuzz "$(FUZZTIME)"
 
-bench: ## the benchmarks, each beside its baseline: some forty minutes; BENCH=c,d for some parts; needs setup
+bench: ## the benchmarks, each beside its baseline: some twenty minutes; BENCH=call,tool for some parts; needs setup
 	@bench/run
 
 bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them

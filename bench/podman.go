@@ -12,8 +12,22 @@ import (
 	"time"
 )
 
-// baseImage is what the bridge runs code in, by `make image`.
-const baseImage = "localhost/mcp-bridge/python:latest"
+// baseImage is what the bridge runs code in, by `make image`; dataImage has the environment data.
+const (
+	baseImage = "localhost/mcp-bridge/python:latest"
+	dataImage = "localhost/mcp-bridge/env-data:latest"
+)
+
+// podmanRun returns a taker that runs printOne in an image.
+func podmanRun(image string) taker {
+	return func(ctx context.Context) (time.Duration, error) {
+		took, out, err := timed(container(ctx, image, printOne))
+		if err == nil && out != "1\n" {
+			err = fmt.Errorf("podman run printed %q", out)
+		}
+		return took, err
+	}
+}
 
 // container returns a command that runs code in an image, with flags that say what
 // runtime/podman/spec.go says by the API.
@@ -31,6 +45,24 @@ func container(ctx context.Context, image, code string) *exec.Cmd {
 	return exec.CommandContext(ctx, "podman", argv...) //nolint:gosec // a baseline
 }
 
+// timed runs a program to its end, and returns how long that took and what it printed.
+func timed(cmd *exec.Cmd) (time.Duration, string, error) {
+	said := &tail{}
+	cmd.Stderr = said
+	begin := time.Now()
+	out, err := cmd.Output()
+	took := time.Since(begin)
+	if err != nil {
+		return 0, "", fmt.Errorf("%.60q: %w; %s", cmd.Args, err, said)
+	}
+	return took, string(out), nil
+}
+
+// program runs a program to its end, as timed does.
+func program(ctx context.Context, name string, argv ...string) (time.Duration, string, error) {
+	return timed(exec.CommandContext(ctx, name, argv...)) //nolint:gosec // a baseline
+}
+
 // waiting runs the line of code that it reads.
 const waiting = `
 import sys
@@ -42,7 +74,7 @@ sys.stdout.flush()`
 // taker: what a call costs without the bridge.
 func exchange(ctx context.Context) (time.Duration, error) {
 	cmd := container(ctx, baseImage, waiting)
-	said := &tail{limit: 2 << 10}
+	said := &tail{}
 	cmd.Stderr = said
 	stdin, err := cmd.StdinPipe()
 	stdout, failed := cmd.StdoutPipe()
@@ -51,7 +83,7 @@ func exchange(ctx context.Context) (time.Duration, error) {
 	}
 	lines := bufio.NewReader(stdout)
 	ready, err := lines.ReadString('\n')
-	sleep(ctx, pause)
+	time.Sleep(pause)
 	begin := time.Now()
 	_, failed = io.WriteString(stdin, printOne+"\n")
 	out, missing := lines.ReadString('\n')
