@@ -49,7 +49,7 @@ func (s *suite) env(ctx context.Context, base *client) error {
 	whole.values = whole.values[1:]
 	s.report.put(first, later, whole)
 	python := func(ctx context.Context) (time.Duration, error) {
-		_, out, err := timed(container(ctx, dataImage, imports))
+		_, out, err := timed(container(ctx, dataImage, "python3", "-I", "-B", "-c", imports))
 		return printed(out, err)
 	}
 	plain := beside("the same import in plain Python, in a container of `data`", python)

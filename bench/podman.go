@@ -1,15 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
 // baseImage is what the bridge runs code in, by `make image`; dataImage has the environment data.
@@ -21,7 +21,7 @@ const (
 // podmanRun returns a taker that runs printOne in an image.
 func podmanRun(image string) taker {
 	return func(ctx context.Context) (time.Duration, error) {
-		took, out, err := timed(container(ctx, image, printOne))
+		took, out, err := timed(container(ctx, image, "python3", "-I", "-B", "-c", printOne))
 		if err == nil && out != "1\n" {
 			err = fmt.Errorf("podman run printed %q", out)
 		}
@@ -31,7 +31,7 @@ func podmanRun(image string) taker {
 
 // container returns a command that runs code in an image, with flags that say what
 // runtime/podman/spec.go says by the API.
-func container(ctx context.Context, image, code string) *exec.Cmd {
+func container(ctx context.Context, image string, command ...string) *exec.Cmd {
 	const flags = "run --rm -i --pull=never --network=none --read-only --read-only-tmpfs=false " +
 		"--user=65534:65534 --cap-drop=all --security-opt=no-new-privileges " +
 		"--env=PATH=/usr/local/bin:/usr/bin:/bin --no-hosts --ipc=none --uts=private --pid=private " +
@@ -41,7 +41,7 @@ func container(ctx context.Context, image, code string) *exec.Cmd {
 	for _, dir := range []string{"/workspace", "/tmp", "/ipc", "/dev/shm"} {
 		argv = append(argv, "--tmpfs="+dir+":rw,nosuid,nodev,noexec,notmpcopyup,size=64m,mode=1777")
 	}
-	argv = append(argv, image, "python3", "-I", "-B", "-c", code)
+	argv = append(append(argv, image), command...)
 	return exec.CommandContext(ctx, "podman", argv...) //nolint:gosec // a baseline
 }
 
@@ -63,17 +63,10 @@ func program(ctx context.Context, name string, argv ...string) (time.Duration, s
 	return timed(exec.CommandContext(ctx, name, argv...)) //nolint:gosec // a baseline
 }
 
-// waiting runs the line of code that it reads.
-const waiting = `
-import sys
-print("ready", flush=True)
-exec(sys.stdin.readline())
-sys.stdout.flush()`
-
-// exchange has a Python that waits in a container run printOne, until its output is there. It is a
-// taker: what a call costs without the bridge.
+// exchange has a guest that waits in a container run printOne, until it is done. It is a taker: what
+// a call costs without the bridge.
 func exchange(ctx context.Context) (time.Duration, error) {
-	cmd := container(ctx, baseImage, waiting)
+	cmd := container(ctx, baseImage, entrypoint.Boot(nil)...)
 	said := &tail{}
 	cmd.Stderr = said
 	stdin, err := cmd.StdinPipe()
@@ -81,17 +74,26 @@ func exchange(ctx context.Context) (time.Duration, error) {
 	if err := cmp.Or(err, failed, cmd.Start()); err != nil {
 		return 0, err
 	}
-	lines := bufio.NewReader(stdout)
-	ready, err := lines.ReadString('\n')
+	frames := entrypoint.NewReader(stdout, entrypoint.MaxFrame)
+	_, err = stdin.Write(entrypoint.Source())
+	ready, failed := frames.Read()
 	time.Sleep(pause)
+	order := entrypoint.Execute{Type: entrypoint.TypeExecute, ID: "bench", Code: printOne,
+		Options: entrypoint.Options{TimeoutMs: 60_000, MemoryLimitBytes: 512 << 20, MaxLogLines: 100,
+			MaxLogChars: 1000}}
 	begin := time.Now()
-	_, failed = io.WriteString(stdin, printOne+"\n")
-	out, missing := lines.ReadString('\n')
+	err = errors.Join(err, failed, entrypoint.NewWriter(stdin, entrypoint.MaxFrame).Write(order))
+	var out string
+	var f entrypoint.FromGuest
+	for err == nil && f.Type != entrypoint.TypeDone {
+		f, err = frames.Read()
+		out += f.Text
+	}
 	took := time.Since(begin)
 	stdin.Close()
-	err = errors.Join(err, failed, missing, cmd.Wait())
-	if ready += out; err != nil || ready != "ready\n1\n" {
-		return 0, errors.Join(fmt.Errorf("a Python that waits printed %q; %s", ready, said), err)
+	err = errors.Join(err, cmd.Wait())
+	if ready.Type != entrypoint.TypeReady || !f.OK || out != "1\n" || err != nil {
+		return 0, errors.Join(fmt.Errorf("a guest that waits printed %q; %s", out, said), err)
 	}
 	return took, nil
 }
