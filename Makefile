@@ -100,7 +100,7 @@ lint: lint-setup ## golangci-lint, which is built first where it is missing, and
 	@$(AS_BUILD) .cache/bin/golangci-lint run --build-tags "$(TAGS)"
 	@cd bench && $(AS_BUILD) ../.cache/bin/golangci-lint run --config ../.golangci.yml
 	@command -v shellcheck >/dev/null || { echo "shellcheck is missing; install it: scripts/setup test" >&2; exit 1; }
-	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* scripts/release/* test/* test/*/* bench/run bench/jupyter-setup archive/demo .ci/run)
+	@shellcheck $$(grep -lE -d skip '^#!.*(/| )(ba)?sh$$' scripts/* scripts/release/* test/* test/*/* bench/run archive/demo .ci/run)
 
 lint-setup: ## build golangci-lint into .cache/bin, two or three minutes, once
 	@scripts/lint-setup
@@ -189,7 +189,7 @@ kubernetes: ## the driver of clusters over kwok and a real node, built from Go m
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@test/fuzz "$(FUZZTIME)"
 
-bench: ## the benchmarks, each beside its baseline: some forty minutes; BENCH=c,d for some parts; needs setup
+bench: ## the benchmarks, each beside its baseline: some twenty minutes; BENCH=call,tool for some parts; needs setup
 	@bench/run
 
 bench-search: ## how well tools are found, beside a plain search, and what they cost a model's context, beside loading all of them

@@ -8,143 +8,162 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// noServers is for calls that use none of the user's.
-var noServers = map[string]any{"servers": []string{}}
+// pause lies between warm calls: a user's next call comes when a container waits again.
+const pause = 300 * time.Millisecond
 
-// A server is an entry of a configuration file.
-type server struct {
-	Command string   `json:"command"`
-	Args    []string `json:"args"`
+// warmups is how many calls come before those that are measured: after a few guests of an image the
+// bridge sends code that the image's own Python has compiled.
+const warmups = 5
+
+// rounds returns how many rounds of n are to be run.
+func (s *suite) rounds(n int) int {
+	if s.quick {
+		return 2
+	}
+	return n
 }
 
-// shops returns n servers that the bridge has in it for demos.
-func (l *lab) shops(n int) map[string]server {
-	all := map[string]server{}
+// turns takes each figure once a round, after a pause, and adds them to the report.
+func (s *suite) turns(
+	ctx context.Context, rounds int, pause time.Duration, figures ...*figure,
+) error {
+	defer s.report.put(figures...)
+	for range s.rounds(rounds) {
+		for _, f := range figures {
+			time.Sleep(pause)
+			if err := f.again(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sustain has callers take a figure again and again, all at once, and adds how often they did so in
+// a second, and how long each time took.
+func (s *suite) sustain(ctx context.Context, callers int, f *figure) error {
+	span := 30 * time.Second
+	if s.quick {
+		span = 300 * time.Millisecond
+	}
+	begin := time.Now()
+	err := together(callers, func() (err error) {
+		for err == nil && time.Since(begin) < span {
+			err = f.again(ctx)
+		}
+		return err
+	})
+	perSecond := float64(len(f.values)) / time.Since(begin).Seconds()
+	rate := figure{name: f.name, unit: "a second", beside: f.beside, values: []float64{perSecond}}
+	f.name = "how long each of them took"
+	s.report.put(&rate, f)
+	return err
+}
+
+// together has n callers do something, and returns their errors.
+func together(n int, f func() error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
 	for i := range n {
-		all[fmt.Sprintf("shop%02d", i)] = server{l.bridge, []string{"demo-server"}}
+		all.Go(func() { errs[i] = f() })
 	}
-	return all
+	all.Wait()
+	return errors.Join(errs...)
 }
 
-// command returns the bridge with these servers and variables. What the user has set for their own
-// bridge is left out.
-func (l *lab) command(servers map[string]server, env ...string) (*exec.Cmd, error) {
-	if servers == nil {
-		servers = map[string]server{}
+// command returns the bridge with a number of the servers that it has in it for demos, and with
+// these variables. What the user has set for their own bridge is left out.
+func (s *suite) command(servers int, env ...string) (*exec.Cmd, error) {
+	all := map[string]any{}
+	for i := range servers {
+		demo := map[string]any{"command": s.bridge, "args": []string{"demo-server"}}
+		all[fmt.Sprintf("shop%02d", i)] = demo
 	}
-	text, err := json.Marshal(map[string]any{"mcpServers": servers})
+	text, err := json.Marshal(map[string]any{"mcpServers": all})
 	if err != nil {
 		return nil, err
 	}
-	l.configs++
-	path := filepath.Join(l.dir, fmt.Sprintf("servers-%d.json", l.configs))
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	dir, err := os.MkdirTemp(s.dir, "bridge-")
+	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(l.bridge) //nolint:gosec // what is measured
+	config := filepath.Join(dir, "servers.json")
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(s.bridge) //nolint:gosec // what is measured
 	own := func(kv string) bool { return strings.HasPrefix(kv, "MCP_BRIDGE_") }
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), own), "MCP_BRIDGE_RUNTIME=podman", "MCP_BRIDGE_ENV=base",
-		"MCP_BRIDGE_CONFIG="+path, "XDG_STATE_HOME="+path+".state")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), own), "MCP_BRIDGE_RUNTIME=podman",
+		"MCP_BRIDGE_ENV=base", "MCP_BRIDGE_CONFIG="+config, "XDG_STATE_HOME="+dir)
 	cmd.Env = append(cmd.Env, env...)
-	cmd.Dir = l.dir
+	cmd.Dir = dir
 	return cmd, nil
 }
 
 // serve starts a bridge that has answered initialize.
-func (l *lab) serve(ctx context.Context, servers map[string]server, env ...string) (*client, error) {
-	cmd, err := l.command(servers, env...)
+func (s *suite) serve(ctx context.Context, servers int, env ...string) (*client, error) {
+	cmd, err := s.command(servers, env...)
 	if err != nil {
 		return nil, err
 	}
-	return greet(ctx, cmd)
+	return dial(ctx, cmd)
 }
 
-func greet(ctx context.Context, cmd *exec.Cmd) (*client, error) {
-	c, err := dial(cmd)
+// warm starts a bridge whose next call finds a container that waits for it. It ends with the part.
+func (s *suite) warm(ctx context.Context, servers int, env ...string) (*client, error) {
+	c, err := s.serve(ctx, servers, env...)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.initialize(ctx); err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	return c, nil
+	s.clients = append(s.clients, c)
+	return c, c.warmUp(ctx)
 }
 
-// withWarm has f use a bridge whose next call finds a container that waits for it.
-func (l *lab) withWarm(
-	ctx context.Context, servers map[string]server, f func(*client) error, env ...string,
-) error {
-	c, err := l.serve(ctx, servers, env...)
-	if err != nil {
-		return err
-	}
+func (c *client) warmUp(ctx context.Context) error {
 	for range warmups {
-		if _, _, err := c.python(ctx, "print(1)", "1\n", noServers); err != nil {
-			return errors.Join(err, c.close())
+		if _, err := c.one(ctx); err != nil {
+			return err
 		}
-		sleep(ctx, pause)
+		time.Sleep(pause)
 	}
-	return errors.Join(f(c), c.close())
+	return nil
 }
 
-// baseline starts podman for the baselines and hears what the bridge asks it for.
-func (l *lab) baseline(ctx context.Context) (err error) {
-	if l.box != nil {
-		return nil
+// resident puts the resident memory of a program into the report.
+func (s *suite) resident(name string, c *client) error {
+	mb, err := c.resident()
+	if err == nil {
+		s.report.put(&figure{name: name, unit: "MB", values: []float64{mb}})
 	}
-	if l.podman, err = startPodman(ctx, l.dir); err != nil {
-		return err
-	}
-	l.box, err = l.listen(ctx)
 	return err
 }
 
-// exchange is one with a guest that has waited, until it is done.
-func (l *lab) exchange(ctx context.Context, code string) (time.Duration, error) {
-	g, err := l.podman.launch(ctx, l.box)
+// resident returns the resident memory of a program in MB, by proc_pid_status(5).
+func (c *client) resident() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	sleep(ctx, pause)
-	took, err := g.execute(l.box, code)
-	return took, errors.Join(err, g.end(ctx))
+	return megabytes(string(text), "VmRSS")
 }
 
-// podmanRun runs python with print(1) in the same image.
-func (l *lab) podmanRun(ctx context.Context) (time.Duration, error) {
-	took, out, err := l.podmanCode(ctx, l.box.image, "print(1)")
-	if err == nil && out != "1\n" {
-		err = fmt.Errorf("it printed %q", out)
+// megabytes adds up the lines of a text that begin with a key, and have kilobytes behind it.
+func megabytes(text, key string) (mb float64, err error) {
+	lines := regexp.MustCompile("(?m)^"+key+`:\s+(\d+) kB$`).FindAllStringSubmatch(text, -1)
+	for _, m := range lines {
+		kib, _ := strconv.Atoi(m[1]) // digits
+		mb += float64(kib) / 1024
 	}
-	return took, err
-}
-
-// podmanCode runs code in an image, with flags that say what runtime/podman/spec.go says by the
-// API.
-func (l *lab) podmanCode(ctx context.Context, image, code string) (time.Duration, string, error) {
-	const flags = "run --rm -i --pull=never --network=none --read-only --read-only-tmpfs=false " +
-		"--user=65534:65534 --cap-drop=all --security-opt=no-new-privileges " +
-		"--env=PATH=/usr/local/bin:/usr/bin:/bin --no-hosts --ipc=none --uts=private --pid=private " +
-		"--cgroupns=private --systemd=false --log-driver=none --image-volume=ignore --no-healthcheck " +
-		"--http-proxy=false --passwd=false --timeout=600 --ulimit=nofile=1024:1024 --ulimit=core=0:0"
-	argv := strings.Fields(flags)
-	for _, dir := range []string{"/workspace", "/tmp", "/ipc", "/dev/shm"} {
-		argv = append(argv, "--tmpfs="+dir+":rw,nosuid,nodev,noexec,notmpcopyup,size=64m,mode=1777")
+	if lines == nil {
+		err = fmt.Errorf("no line %s in %.200q", key, text)
 	}
-	said := &tail{limit: 2 << 10}
-	argv = append(argv, image, "python3", "-I", "-B", "-c", code)
-	cmd := exec.CommandContext(ctx, "podman", argv...) //nolint:gosec // a baseline
-	cmd.Stderr, cmd.Dir = said, l.dir
-	begin := time.Now()
-	out, err := cmd.Output()
-	took := time.Since(begin)
-	if err != nil {
-		return 0, "", fmt.Errorf("podman run: %w; %s", err, said)
-	}
-	return took, string(out), nil
+	return mb, err
 }

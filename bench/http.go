@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,210 +9,143 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
-	"strings"
 	"time"
 )
 
-// sessions is how many are open at once in part k.
-const sessions = 1000
-
-// served is a bridge that serves over HTTP.
-type served struct {
-	cmd    *exec.Cmd
-	url    string
-	drawn  chan struct{} // closed when its log has ended
-	client http.Client
+// http makes calls over HTTP and, in turns, over stdio, and then opens sessions.
+func (s *suite) http(ctx context.Context, stdio *client) error {
+	web, err := s.warmHTTP(ctx)
+	if err != nil {
+		return err
+	}
+	over := row("warm `print(1)` over HTTP", web.one)
+	pipes := beside("the same over stdio", stdio.one)
+	err = s.turns(ctx, 100, pause, over, pipes)
+	s.report.compare("HTTP in a warm call", over, pipes)
+	if err = errors.Join(err, s.resident("the bridge's memory with one session", web)); err != nil {
+		return err
+	}
+	hearing, stop := context.WithCancel(ctx)
+	defer stop()
+	more := s.rounds(1000)
+	for range more {
+		w := &overHTTP{url: web.wire.(*overHTTP).url} // warmHTTP has made it
+		if err := (&client{wire: w, said: web.said}).initialize(ctx); err != nil {
+			return err
+		}
+		if err := w.listen(hearing); err != nil {
+			return err
+		}
+	}
+	return s.resident(fmt.Sprintf("the same with %d more, each with its stream open", more), web)
 }
 
-var listening = regexp.MustCompile(`msg=listening.* url=(\S+)`)
+// overHTTP carries messages as the bodies of requests and answers.
+type overHTTP struct {
+	url     string
+	session string      // once the server has named it
+	process *os.Process // nil in further sessions of a bridge
+}
 
-// listenHTTP starts a bridge on a port of loopback.
-func (l *lab) listenHTTP() (*served, error) {
-	cmd, err := l.command(nil)
+var listening = regexp.MustCompile(`msg=listening.* url=(\S+)\s`)
+
+// warmHTTP starts a bridge that serves over HTTP, and makes calls until containers wait. It ends
+// with the part.
+func (s *suite) warmHTTP(ctx context.Context) (*client, error) {
+	cmd, err := s.command(0)
 	if err != nil {
 		return nil, err
 	}
 	cmd.Args = append(cmd.Args, "serve", "--http", "127.0.0.1:0")
-	cmd.WaitDelay = 20 * time.Second
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
+	c := &client{cmd: cmd, said: &tail{}}
+	cmd.Stderr, cmd.WaitDelay = c.said, endTimeout
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	h := &served{cmd: cmd, drawn: make(chan struct{})}
-	lines := bufio.NewScanner(log)
-	for h.url == "" && lines.Scan() {
-		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-			h.url = m[1]
+	w := &overHTTP{process: cmd.Process}
+	c.wire = w
+	s.clients = append(s.clients, c)
+	for begun := time.Now(); w.url == ""; {
+		if m := listening.FindStringSubmatch(c.said.String()); m != nil {
+			w.url = m[1]
+		} else if time.Since(begun) > endTimeout || ctx.Err() != nil {
+			return nil, c.failed("the bridge does not listen")
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	go func() { // until the program ends, which close waits for
-		defer close(h.drawn)
-		_, _ = io.Copy(io.Discard, log)
-	}()
-	if h.url == "" {
-		return nil, errors.Join(errors.New("the bridge doesn't listen"), h.close())
-	}
-	return h, nil
-}
-
-// close ends the bridge and waits for it.
-func (h *served) close() error {
-	h.client.CloseIdleConnections()
-	if err := h.cmd.Process.Signal(os.Interrupt); err != nil {
-		return err
-	}
-	<-h.drawn
-	return h.cmd.Wait()
-}
-
-// post sends a message of a session, none if that is empty, and returns the answer and its session.
-func (h *served) post(
-	ctx context.Context, session, method string, params any,
-) (json.RawMessage, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-	if err != nil {
-		return nil, "", err
-	}
-	answer, err := h.do(ctx, http.MethodPost, session, body)
-	if err != nil {
-		return nil, "", err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if answer.Header.Get("Content-Type") == "text/event-stream" { // an answer that takes its time
-		_, text, _ = bytes.Cut(text, []byte("data: {"))
-		text = append([]byte("{"), text...)
-	}
-	var m message
-	if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal(text, &m) != nil || m.Error != nil {
-		return nil, "", fmt.Errorf("%s: %s, %.500s, %w", method, answer.Status, text, err)
-	}
-	return m.Result, answer.Header.Get("Mcp-Session-Id"), nil
-}
-
-// do makes a request of a session, whose answer the caller closes.
-func (h *served) do(ctx context.Context, method, session string, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, h.url, bytes.NewReader(body))
-	if err != nil {
+	if err := c.initialize(ctx); err != nil {
 		return nil, err
 	}
-	if method == http.MethodPost {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	if session != "" {
-		r.Header.Set("Mcp-Session-Id", session)
-	}
-	return h.client.Do(r)
+	return c, c.warmUp(ctx)
 }
 
-// begin opens a session, as clients do: it says that it is initialized.
-func (h *served) begin(ctx context.Context) (session string, err error) {
-	_, session, err = h.post(ctx, "", "initialize", map[string]any{
-		"protocolVersion": "2025-11-25", "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "bench", "version": "0"},
-	})
+func (w *overHTTP) ask(ctx context.Context, m message) (message, error) {
+	res, err := w.do(ctx, http.MethodPost, m, http.StatusOK)
 	if err != nil {
-		return "", err
+		return message{}, err
 	}
-	answer, err := h.do(ctx, http.MethodPost, session,
-		[]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	defer res.Body.Close()
+	if m.Method == "initialize" {
+		w.session = res.Header.Get("Mcp-Session-Id")
+	}
+	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		return "", err
+		return message{}, err
 	}
-	if answer.StatusCode != http.StatusAccepted {
-		err = fmt.Errorf("notifications/initialized: %s", answer.Status)
+	if res.Header.Get("Content-Type") == "text/event-stream" { // an answer that takes its time
+		_, text, _ = bytes.Cut(text, []byte("data: "))
 	}
-	return session, errors.Join(err, answer.Body.Close())
+	var answer message
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&answer); err != nil {
+		return message{}, fmt.Errorf("%w in %.200q", err, text)
+	}
+	return answer, nil
+}
+
+func (w *overHTTP) tell(ctx context.Context, m message) error {
+	res, err := w.do(ctx, http.MethodPost, m, http.StatusAccepted)
+	if err == nil {
+		err = res.Body.Close()
+	}
+	return err
 }
 
 // listen opens the stream of a session on which it hears what no call is answered with. It has a
 // connection of its own until ctx ends.
-func (h *served) listen(ctx context.Context, session string) error {
-	answer, err := h.do(ctx, http.MethodGet, session, nil) //nolint:bodyclose // ctx ends it
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("GET: %s", answer.Status)
-	}
+func (w *overHTTP) listen(ctx context.Context) error {
+	_, err := w.do(ctx, http.MethodGet, message{}, http.StatusOK) //nolint:bodyclose // ctx ends it
 	return err
 }
 
-// python runs printOne, and returns how long it took.
-func (h *served) python(ctx context.Context, session string) (time.Duration, error) {
-	begin := time.Now()
-	result, _, err := h.post(ctx, session, "tools/call", map[string]any{
-		"name": "run_python", "arguments": map[string]any{"code": printOne, "servers": []string{}},
-	})
-	took := time.Since(begin)
-	if err == nil && !strings.Contains(string(result), `"1\n"`) {
-		err = fmt.Errorf("got %.500s", result)
+// do makes a request, whose answer must have that status and is closed by the caller.
+func (w *overHTTP) do(
+	ctx context.Context, method string, m message, status int,
+) (*http.Response, error) {
+	var body bytes.Buffer
+	if method == http.MethodPost {
+		if err := json.NewEncoder(&body).Encode(m); err != nil {
+			return nil, err
+		}
 	}
-	return took, err
+	r, err := http.NewRequestWithContext(ctx, method, w.url, &body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if w.session != "" {
+		r.Header.Set("Mcp-Session-Id", w.session)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err == nil && res.StatusCode != status {
+		said, _ := io.ReadAll(io.LimitReader(res.Body, 500))
+		return nil, errors.Join(fmt.Errorf("%s: %s", res.Status, said), res.Body.Close())
+	}
+	return res, err
 }
 
-// overHTTP has one bridge called over stdio and another one over HTTP, in turns, and then opens
-// sessions.
-func (s *suite) overHTTP(ctx context.Context) error {
-	h, err := s.listenHTTP()
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.measureHTTP(ctx, h), h.close())
-}
-
-func (s *suite) measureHTTP(ctx context.Context, h *served) error {
-	session, err := h.begin(ctx)
-	if err != nil {
-		return err
-	}
-	for range warmups {
-		if _, err := h.python(ctx, session); err != nil {
-			return err
-		}
-		sleep(ctx, pause)
-	}
-	var web, stdio, rest, many, heard series
-	err = s.withWarm(ctx, nil, func(c *client) error {
-		for range s.rounds(200) {
-			if !sleep(ctx, pause) {
-				break
-			}
-			web.took(h.python(ctx, session))
-			sleep(ctx, pause) // its container's end is no part of the next one's turn
-			_, took, err := c.python(ctx, printOne, "1\n", noServers)
-			stdio.took(took, err)
-		}
-		return nil
-	})
-	rest.add(resident(h.cmd.Process.Pid))
-	listening, stop := context.WithCancel(ctx)
-	defer stop()
-	var all []string
-	for range s.rounds(sessions) {
-		session, err := h.begin(ctx)
-		if err != nil {
-			return err
-		}
-		all = append(all, session)
-	}
-	many.add(resident(h.cmd.Process.Pid))
-	for _, session := range all {
-		if err := h.listen(listening, session); err != nil {
-			return err
-		}
-	}
-	heard.add(resident(h.cmd.Process.Pid))
-	s.report.figure("k", "warm run_python of print(1) over HTTP", "ms", web, false)
-	s.report.figure("k", "the same over stdio", "ms", stdio, true)
-	s.report.compare("k", "HTTP in a warm call", web, stdio, "ms")
-	s.report.figure("k", "the bridge's memory with a session", "MB", rest, false)
-	s.report.figure("k", fmt.Sprintf("the same with %d more", len(all)), "MB", many, false)
-	s.report.figure("k", "the same, each with its stream open", "MB", heard, false)
-	return err
+func (w *overHTTP) end() error {
+	http.DefaultClient.CloseIdleConnections()
+	return w.process.Signal(os.Interrupt)
 }

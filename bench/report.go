@@ -1,157 +1,140 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
-// A series is what was measured of one thing.
-type series struct {
+// A figure is what was measured of one thing.
+type figure struct {
+	name   string
+	unit   string
+	beside bool  // it is a baseline
+	take   taker // nil where values are added otherwise
+
+	mu     sync.Mutex
 	values []float64
-	failed int
-	first  error // of the failures
 }
 
-func (s *series) add(v float64, err error) {
-	if err != nil {
-		s.failed++
-		if s.first == nil {
-			s.first = err
-		}
-		return
+// A taker does something once, and returns how long it took.
+type taker func(context.Context) (time.Duration, error)
+
+// row returns a figure in milliseconds.
+func row(name string, take taker) *figure { return &figure{name: name, unit: "ms", take: take} }
+
+// beside returns a baseline in milliseconds.
+func beside(name string, take taker) *figure {
+	return &figure{name: name, unit: "ms", beside: true, take: take}
+}
+
+// again takes a value. It may be called concurrently.
+func (f *figure) again(ctx context.Context) error {
+	took, err := f.take(ctx)
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	s.values = append(s.values, v)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.took(took)
+	return nil
 }
 
-// took adds a duration in milliseconds.
-func (s *series) took(d time.Duration, err error) { s.add(float64(d)/float64(time.Millisecond), err) }
+// took adds a duration.
+func (f *figure) took(d time.Duration) {
+	f.values = append(f.values, float64(d)/float64(time.Millisecond))
+}
 
-// one returns a series of one value.
-func one(v float64) series { return series{values: []float64{v}} }
-
-// quantile returns a value that was measured, by the nearest rank.
+// quantile returns one of the values, of which there are some, by the nearest rank.
 func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
 }
-
-func median(values []float64) float64 { return quantile(values, 0.5) }
 
 // difference returns by how much the median of a is above that of b, and the range in which 95 of
 // 100 resamples have it.
 func difference(a, b []float64) (middle, low, high float64) {
 	const resamples = 1000
-	if len(a) == 0 || len(b) == 0 {
-		return math.NaN(), math.NaN(), math.NaN()
-	}
 	r := rand.New(rand.NewPCG(1, 1)) // the same for the same values
 	again := func(of []float64) float64 {
 		drawn := make([]float64, len(of))
 		for i := range drawn {
 			drawn[i] = of[r.IntN(len(of))]
 		}
-		return median(drawn)
+		return quantile(drawn, 0.5)
 	}
 	var all []float64
 	for range resamples {
 		all = append(all, again(a)-again(b))
 	}
-	return median(a) - median(b), quantile(all, 0.025), quantile(all, 0.975)
+	return quantile(a, 0.5) - quantile(b, 0.5), quantile(all, 0.025), quantile(all, 0.975)
 }
 
 // A report is a table of figures.
 type report struct {
 	machine string
 	took    time.Duration
-	rows    [][]string
-	notes   []string
-	failed  int
+	part    string // that is measured
+	rows    []string
 }
 
-// figure adds a row. A baseline stands below what it was taken in turns with.
-func (r *report) figure(part, name, unit string, s series, baseline bool) {
-	r.failed += s.failed
-	if s.first != nil {
-		note := fmt.Sprintf("(%s) %s: %d failed, the first with: %v", part, name, s.failed, s.first)
-		r.notes = append(r.notes, note)
-	}
-	part = "(" + part + ")"
-	if baseline {
-		part, name = "", "*beside it:* "+name
-	}
-	cells := []string{part, name, unit, fmt.Sprint(len(s.values)), "", number(median(s.values)), "", ""}
-	if n := len(s.values); n > 1 {
-		cells[4] = number(quantile(s.values, 0))
-		if n >= 20 {
-			cells[6] = number(quantile(s.values, 0.95))
+// put adds rows of figures, and leaves out those that have no value.
+func (r *report) put(figures ...*figure) {
+	for _, f := range figures {
+		n := len(f.values)
+		if n == 0 {
+			continue
 		}
-		if n >= 100 {
-			cells[7] = number(quantile(s.values, 0.99))
+		name, spread := f.name, ""
+		if f.beside {
+			name = "*beside it:* " + name
 		}
+		if n > 1 {
+			spread = between(quantile(f.values, 0.05), quantile(f.values, 0.95))
+		}
+		r.add(name, number(quantile(f.values, 0.5))+" "+f.unit, spread, fmt.Sprint(n))
 	}
-	r.rows = append(r.rows, cells)
 }
 
-// absent adds a row that says why something was not measured.
-func (r *report) absent(part, name, why string) {
-	why = strings.Join(strings.Fields(strings.ReplaceAll(why, "|", "/")), " ") // one cell
-	r.rows = append(
-		r.rows,
-		[]string{"(" + part + ")", name + ": **not measured**, since " + why, "", "0", "", "", "", ""},
-	)
+// compare adds a row of the difference of two medians.
+func (r *report) compare(name string, a, b *figure) {
+	if len(a.values) > 0 && len(b.values) > 0 {
+		middle, low, high := difference(a.values, b.values)
+		r.add("*difference:* "+name, number(middle)+" "+a.unit, between(low, high), "")
+	}
 }
 
-// compare notes the difference of two medians.
-func (r *report) compare(part, what string, a, b series, unit string) {
-	middle, low, high := difference(a.values, b.values)
-	r.notes = append(r.notes, fmt.Sprintf("(%s) %s: %s %s (%s to %s in 95 of 100 resamples)",
-		part, what, number(middle), unit, number(low), number(high)))
+func (r *report) add(cells ...string) {
+	r.rows = append(r.rows, fmt.Sprintf("| %s | %s |", r.part, strings.Join(cells, " | ")))
 }
 
-// ratio notes how many times the median of a is that of b.
-func (r *report) ratio(part, what string, a, b series) {
-	times := number(median(a.values) / median(b.values))
-	r.notes = append(r.notes, fmt.Sprintf("(%s) %s: %s times", part, what, times))
-}
+func between(low, high float64) string { return number(low) + " to " + number(high) }
 
 // number has as many digits as say something.
 func number(v float64) string {
 	switch a := math.Abs(v); {
-	case math.IsNaN(v):
-		return "–"
 	case a >= 100:
 		return fmt.Sprintf("%.0f", v)
 	case a >= 10:
 		return fmt.Sprintf("%.1f", v)
-	case a >= 1:
-		return fmt.Sprintf("%.2f", v)
 	}
-	return fmt.Sprintf("%.3f", v)
+	return fmt.Sprintf("%.2f", v)
 }
 
 // write writes the report as Markdown.
 func (r *report) write(w io.Writer) {
 	fmt.Fprintf(w, "%s. Taken in %.0f s.\n\n", r.machine, r.took.Seconds())
-	fmt.Fprint(w, "| | | unit | n | min | p50 | p95 | p99 |\n")
-	fmt.Fprint(w, "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+	fmt.Fprint(w, "| part | | median | range | n |\n| --- | --- | ---: | ---: | ---: |\n")
 	for _, row := range r.rows {
-		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
-	}
-	fmt.Fprintln(w)
-	for _, n := range r.notes {
-		fmt.Fprintln(w, "-", n)
+		fmt.Fprintln(w, row)
 	}
 }
 
@@ -179,33 +162,13 @@ func (r *report) putInto(page string) error {
 	return os.WriteFile(page, []byte(b.String()), 0o644) //nolint:gosec // a page of the repository
 }
 
-func (r *report) failure() error {
-	if r.failed > 0 {
-		return fmt.Errorf("%d calls have failed", r.failed)
-	}
-	return nil
-}
-
 // machine says where figures are taken, in words that name no host.
-func machine(ctx context.Context, bridge string) string {
-	first := func(text []byte, err error) string {
-		if err != nil {
-			return "unknown"
-		}
-		line, _, _ := strings.Cut(string(text), "\n")
-		return strings.TrimSpace(line)
-	}
-	cpu := runtime.GOARCH
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if _, rest, ok := strings.Cut(string(text), "model name"); ok {
-			name, _, _ := strings.Cut(rest, "\n")
-			cpu = strings.TrimSpace(strings.TrimLeft(name, "\t :"))
-		}
-	}
-	load, _, _ := strings.Cut(first(os.ReadFile("/proc/loadavg")), " ")
-	return fmt.Sprintf("%s, %d cores (%s), Linux %s, %s, %s, load average %s at the start",
-		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), cpu,
-		first(os.ReadFile("/proc/sys/kernel/osrelease")),
-		first(exec.CommandContext(ctx, "podman", "--version").Output()),
-		first(exec.CommandContext(ctx, bridge, "version").Output()), load) //nolint:gosec // what is measured
+func machine(ctx context.Context, bridge string) (string, error) {
+	const script = `
+printf '%s, %s cores (%s), Linux %s, %s, %s, load average %s at the start' \
+	"$(date -u '+%F %H:%M UTC')" "$(nproc)" \
+	"$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$(uname -r)" \
+	"$(podman --version)" "$("$0" version | head -n 1)" "$(cut -d' ' -f1 /proc/loadavg)"`
+	_, said, err := program(ctx, "sh", "-c", script, bridge)
+	return said, err
 }
