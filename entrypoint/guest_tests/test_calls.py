@@ -299,6 +299,29 @@ class Styles(unittest.TestCase):
             ["<run_python>:3: mcp_shop.price(...)", "<run_python>:4: mcp_shop.price(...)"],
         )
 
+    def test_a_coroutine_that_was_never_awaited_is_told(self) -> None:
+        """Python itself tells of those that aren't in variables at the end."""
+        begin = "import asyncio\nasync def main(n=0): print(n)\n"
+        held = "<run_python>: {} has main(...), which was never awaited, so none of it has run; write: "
+        held += "await {}\n"
+        for code, told in (
+            ("r = main()", held.format("r", "r")),
+            ("r = s = main()\nprint(end='')", held.format("r", "r")),
+            ("r = main()\nawait asyncio.sleep(0)", held.format("r", "r")),
+            ("all = [main(n) for n in range(3)]", held.format("all", "asyncio.gather(*all)")),
+            ("r = main()\nr.close()", ""),
+            ("r = main()\nasyncio.run(r)", ""),
+            ("r = main()\nawait r", ""),
+            ("r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)", ""),
+            (
+                "import threading, time\nr = main()\n"
+                "threading.Thread(target=lambda: (time.sleep(0.1), asyncio.run(r))).start()",
+                "",
+            ),
+        ):
+            with self.subTest(code):
+                self.assertEqual(run(begin + code).stderr, told)
+
     def test_timeout(self) -> None:
         for call in ("mcp_shop.price.options(timeout=0.1)()", "await mcp_shop.price.options(timeout=0.1)()"):
             with self.subTest(call), Guest() as guest:
