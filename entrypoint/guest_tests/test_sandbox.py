@@ -457,6 +457,13 @@ class Sandboxes(unittest.TestCase):
                 ran = box.call("import gc; gc.collect(); f = open('/dev/null'); print(x, f.fileno() > 2)")
                 self.assertEqual((ran.stdout, ran.stderr), ("1 True\n", ""))
 
+    def test_builtins_that_a_call_has_replaced(self) -> None:
+        """The guest's own modules have those of the beginning."""
+        with Sandbox() as box:
+            box.call("import builtins; builtins.len = builtins.print = lambda *given: 0")
+            ran = box.call("len('abc')")
+            self.assertEqual((ran.stdout, state(ran)), ("0\n", "kept"), ran.error)
+
     def test_what_is_still_there_is_not_put_back(self) -> None:
         for code in (
             "sys.stdout.close(); sys.stderr.close()",
