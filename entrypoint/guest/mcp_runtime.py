@@ -29,7 +29,9 @@ class RuntimeModule(ModuleType):
             return getattr(content, name)
         if name in names.KEPT:
             raise AttributeError(f"{self.__name__} has no {name}: {names.nothing_kept()}")
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        near = names.nearest(name, (known for known in self.__dict__ if not known.startswith("_")))
+        meant = f" (did you mean {near}?)" if near else ""
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}{meant}")
 
 
 class Runtime:

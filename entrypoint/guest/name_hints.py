@@ -39,8 +39,9 @@ def _module(error: BaseException, namespace: dict[str, Any]) -> str:
     if not isinstance(error, ImportError) or not isinstance(error.name, str):
         return ""
     if error.name.startswith("mcp.servers"):
-        wrong = "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip(".")
-        return names.choices(proxies(namespace), "servers of this run", wrong)
+        named = re.search("cannot import name '(.+?)' from", str(error))
+        wrong = named[1] if named else error.name.rpartition("mcp.servers")[2].lstrip(".")
+        return names.choices(proxies(namespace), "servers of this run", f"mcp_{wrong}")
     if said := _connected(error, namespace):
         return said
     if not isinstance(error, ModuleNotFoundError):
