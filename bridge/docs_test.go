@@ -42,6 +42,9 @@ func (f fakeUpstreams) Complete(_ context.Context, server string, params map[str
 
 func (f fakeUpstreams) GetPrompt(_ context.Context, server, name string, args json.RawMessage) (
 	json.RawMessage, error) {
+	if name != "p" {
+		return nil, &upstream.RPCError{Code: codeInvalidParams, Message: "there is no " + name}
+	}
 	return json.RawMessage(fmt.Sprintf(`{"messages":[%q,%q,%s]}`, server, name, args)), nil
 }
 
@@ -72,7 +75,11 @@ func TestOffers(t *testing.T) {
 			`validation_error: a resource is read by its uri; runtime.list_resources("github") has those that ` +
 				`server lists`},
 		{"read what isn't there", "read_resource", `{"server":"github","uri":"b"}`,
-			`validation_error: server "github": there is no b (code -32602)`},
+			`validation_error: server "github": there is no b (code -32602); runtime.list_resources("github") ` +
+				`has those of that server`},
+		{"a prompt that isn't there", "get_prompt", `{"server":"github","name":"q"}`,
+			`validation_error: server "github": there is no q (code -32602); runtime.list_prompts("github") has ` +
+				`those of that server`},
 		{"prompt", "get_prompt", `{"server":"github","name":"p","arguments":{"a":"1"}}`,
 			`{"messages":["github","p",{"a":"1"}]}`},
 		{"completion of a prompt", "complete", `{"server":"github","name":"p","argument":"a","value":"x"}`,

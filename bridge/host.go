@@ -188,7 +188,7 @@ const codeInvalidParams = -32602
 
 // callError makes an upstream's error one for the code that called. What the server wrote to its
 // stderr stays outside: it may hold secrets.
-func callError(ctx context.Context, s catalog.Server, err error) error {
+func callError(ctx context.Context, s catalog.Server, err error) *entrypoint.CallError {
 	var known *entrypoint.CallError
 	if errors.As(err, &known) {
 		return known

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
@@ -37,11 +38,20 @@ func offered[T any](
 			return do(ctx, s.Name)
 		})
 		if err != nil {
-			return nil, callError(ctx, s, err)
+			failed := callError(ctx, s, err)
+			if _, refused := errors.AsType[*upstream.RPCError](err); refused && listers[method] != "" {
+				failed.Message += fmt.Sprintf("; runtime.%s(%q) has those of that server", listers[method], s.Name)
+			}
+			return nil, failed
 		}
 		r.ResultBytes = received(result)
 		return result, nil
 	})
+}
+
+// listers are the helpers that list what a method asks for by its name, which may be a wrong one.
+var listers = map[string]string{
+	catalog.MethodReadResource: "list_resources", catalog.MethodGetPrompt: "list_prompts",
 }
 
 // received returns the number of bytes that a server sent.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -67,16 +66,15 @@ type QueueError struct {
 func (e *QueueError) Error() string {
 	preparing := ""
 	if e.Preparing > 0 {
-		preparing = fmt.Sprintf(", %d of them still waiting for the engine or the image,", e.Preparing)
+		preparing = fmt.Sprintf(", %d of them still waiting for the engine or the image", e.Preparing)
 	}
 	if e.Share > 0 {
-		preparing += fmt.Sprintf(", %d of them yours, which is the most that one user may have,", e.Share)
+		preparing += fmt.Sprintf(", %d of them yours, which is the most that one user may have", e.Share)
 	}
 	if e.Kept > 0 {
-		preparing = strings.TrimSuffix(preparing, ",") +
-			fmt.Sprintf(", %d of the containers are those of sandboxes that last,", e.Kept)
+		preparing += fmt.Sprintf(", %d of the containers held by sandboxes that last", e.Kept)
 	}
-	state := fmt.Sprintf("%d calls are under way (MCP_BRIDGE_MAX_CONCURRENT)%s and %d more wait", e.Running,
+	state := fmt.Sprintf("calls under way: %d (MCP_BRIDGE_MAX_CONCURRENT)%s; more that wait: %d", e.Running,
 		preparing, e.Waiting)
 	switch {
 	case e.Full:
@@ -322,10 +320,10 @@ func (a *admission) wait(ctx context.Context, t *ticket, waits func(string)) {
 // waitingFor returns what a run in the queue waits for.
 func (a *admission) waitingFor(preparing int) string {
 	if preparing > 0 {
-		return fmt.Sprintf("waiting for one of %d calls to end, %d of which wait for the engine or the image",
+		return fmt.Sprintf("waiting for a call to end (at a time: %d; waiting for the engine or the image: %d)",
 			a.maxRuns, preparing)
 	}
-	return fmt.Sprintf("waiting for one of %d runs to end", a.maxRuns)
+	return fmt.Sprintf("waiting for a run to end (at a time: %d)", a.maxRuns)
 }
 
 // prepare marks the run as waiting for the engine or the image until done is called.

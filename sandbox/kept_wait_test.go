@@ -188,7 +188,7 @@ func TestKeptInFullQueue(t *testing.T) {
 			var full *sandbox.QueueError
 			_, err := s.Run(t.Context(), sandbox.Request{Code: "1s", Timeout: time.Minute}, nil)
 			if !errors.As(err, &full) || !full.Full ||
-				!strings.Contains(err.Error(), "1 of the containers are those of sandboxes that last") {
+				!strings.Contains(err.Error(), "1 of the containers held by sandboxes that last") {
 				t.Errorf("got %v", err)
 			}
 			begin := time.Now()

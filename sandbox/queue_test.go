@@ -22,17 +22,17 @@ func TestQueueErrors(t *testing.T) {
 		want, hint  string        // empty: it ran
 		progress    string
 	}{
-		{"it runs", "10s", 0, 10*time.Second + 300*time.Millisecond, "", "", "waiting for one of 1 runs to end"},
+		{"it runs", "10s", 0, 10*time.Second + 300*time.Millisecond, "", "",
+			"waiting for a run to end (at a time: 1)"},
 		{"behind a run", "50s", 0, 30 * time.Second,
-			"it waited in the queue for 30s (MCP_BRIDGE_QUEUE_TIMEOUT): 1 calls are under way " +
-				"(MCP_BRIDGE_MAX_CONCURRENT) and 0 more wait",
-			"do more work in each run", "waiting for one of 1 runs to end"},
+			"it waited in the queue for 30s (MCP_BRIDGE_QUEUE_TIMEOUT): calls under way: 1 " +
+				"(MCP_BRIDGE_MAX_CONCURRENT); more that wait: 0",
+			"do more work in each run", "waiting for a run to end (at a time: 1)"},
 		{"behind the image and a run", "1s", 3 * time.Minute, 3*time.Minute + time.Second + 300*time.Millisecond,
-			"", "",
-			"waiting for one of 1 calls to end, 1 of which wait for the engine or the image"},
+			"", "", "waiting for a call to end (at a time: 1; waiting for the engine or the image: 1)"},
 		{"behind the image and a long run", "50s", 3 * time.Minute, 3*time.Minute + 30*time.Second,
 			"which is longer than MCP_BRIDGE_QUEUE_TIMEOUT and the 20m0s for which others may prepare",
-			"do more work in each run", "wait for the engine or the image"},
+			"do more work in each run", "waiting for the engine or the image"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(c *sandbox.Config) { short(c); c.Standby = 0 },
@@ -74,7 +74,7 @@ func TestQueueErrors(t *testing.T) {
 					_, err := s.Run(t.Context(), sandbox.Request{Code: "1ms", Timeout: time.Minute,
 						Queued: func() { queued = true }}, hostFunc(echo))
 					if err == nil || !strings.Contains(err.Error(), "the queue is full (MCP_BRIDGE_QUEUE), so the code "+
-						"was not run: 1 calls are under way") || !queued {
+						"was not run: calls under way: 1") || !queued {
 						t.Errorf("the third call got %v, and has come to the queue: %v", err, queued)
 					}
 					all.Wait()

@@ -186,8 +186,8 @@ func (l *Log) flush(ctx context.Context, look bool) (err error) {
 		l.pending = nil // and the array that it was part of
 	}
 	if err == nil && l.lost > 0 {
-		err = fmt.Errorf("%d records are lost, since nothing could be written when they came; restart the bridge",
-			l.lost)
+		err = fmt.Errorf("nothing could be written for a while, which lost %s; restart the bridge",
+			text.Plural(l.lost, "record"))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
@@ -274,13 +275,13 @@ func (e *FullError) Error() string {
 		return "no sandbox can be begun: the bridge is ending"
 	case e.Own >= PerOwner:
 		return fmt.Sprintf("you have %s, which is the limit, and calls are under way in all of them",
-			plural(e.Own, "sandbox"))
+			text.Plural(e.Own, "sandbox"))
 	case e.Own > 0:
 		return fmt.Sprintf("there %s %s, which is the limit, and calls are under way in yours", are(e.Most),
-			plural(e.Most, "sandbox"))
+			text.Plural(e.Most, "sandbox"))
 	}
 	return fmt.Sprintf("there %s %s of other callers, which is the limit", are(e.Most),
-		plural(e.Most, "sandbox"))
+		text.Plural(e.Most, "sandbox"))
 }
 
 // are returns the verb for a number of things.
@@ -289,17 +290,6 @@ func are(n int) string {
 		return "is"
 	}
 	return "are"
-}
-
-// plural returns a number of things.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "x") {
-		what += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // ago returns how long ago something was, in a few letters.

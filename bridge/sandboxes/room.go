@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
 
@@ -151,9 +152,9 @@ func (p *population) crowded(owner string) (own int, bound string) {
 	own, all := p.count(owner)
 	switch {
 	case own >= PerOwner:
-		bound = plural(PerOwner, "sandbox") + " of a caller are"
+		bound = text.Plural(PerOwner, "sandbox") + " of a caller are"
 	case all >= p.most:
-		bound = plural(p.most, "sandbox") + " in all " + are(p.most)
+		bound = text.Plural(p.most, "sandbox") + " in all " + are(p.most)
 	}
 	return own, bound
 }

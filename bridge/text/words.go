@@ -92,6 +92,17 @@ func Count(n int64) string {
 	return s
 }
 
+// Plural returns a number of things: 1 tool, 2 tools.
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "x") {
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // Size returns a number of bytes as a reader wants it.
 func Size(n int64) string {
 	switch {

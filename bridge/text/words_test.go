@@ -13,6 +13,11 @@ func TestSizesForReaders(t *testing.T) {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
+	for n, want := range map[int]string{0: "0 tools", 1: "1 tool", 2: "2 tools"} {
+		if got := Plural(n, "tool"); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
 	if got := Count(1234567); got != "1,234,567" {
 		t.Error(got)
 	}

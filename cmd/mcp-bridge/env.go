@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/packages"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
@@ -357,8 +358,8 @@ func short(digest string) string {
 
 // environmentLine describes an environment that is built, in one line.
 func environmentLine(env environments.Environment, now time.Time) string {
-	line := fmt.Sprintf("%s, %s, %d packages, %s, layer %s", env.Image.Ref, units.HumanSize(float64(env.Size)),
-		len(env.Distributions), age(env.Built, now), short(env.Layer))
+	line := fmt.Sprintf("%s, %s, %s, %s, layer %s", env.Image.Ref, units.HumanSize(float64(env.Size)),
+		text.Plural(len(env.Distributions), "package"), age(env.Built, now), short(env.Layer))
 	if slow := withoutBytecode(env); slow != "" {
 		line += ", " + slow
 	}

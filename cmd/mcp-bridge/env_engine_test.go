@@ -180,7 +180,7 @@ func TestEnvironmentOnEngine(t *testing.T) {
 	needTime(t)
 	engine := anyEngine(t)
 	s := newWheelhouse(t, inert())
-	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 packages", "1 of 2 sources without bytecode")
+	holds(t, s.says("env", "build", s.name), "env-"+s.name, "1 package,", "1 of 2 sources without bytecode")
 	first := s.state()
 	if first.State != "built" || first.Packages["big"] != "1.0" ||
 		!strings.HasPrefix(first.Python, "CPython 3.") {

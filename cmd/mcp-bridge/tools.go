@@ -150,7 +150,7 @@ func printTools(out *terminal.Output, c *catalog.Catalog, server catalog.Server,
 		names = append(names, t.Name)
 	}
 	safe := entrypoint.Aliases(names)
-	fmt.Fprintf(out, "%s: %d tools\n", server.Name, len(tools))
+	fmt.Fprintf(out, "%s: %s\n", server.Name, text.Plural(len(tools), "tool"))
 	if len(tools) == 0 {
 		return
 	}

@@ -32,6 +32,7 @@ class Sources:
         self._packed, self._compiled = sources, compiled
         # The code may put something else in their place.
         self._loads, self._decompress = marshal.loads, zlib.decompress
+        self._builtins = {**vars(sys.modules["builtins"])}
         self._unpacked: dict[str, str] = {}
 
     @property
@@ -62,6 +63,7 @@ class Sources:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = self._builtins
         exec(self.get_code(module.__name__), module.__dict__)
 
     def get_code(self, name: str) -> CodeType:

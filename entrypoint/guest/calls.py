@@ -7,7 +7,7 @@ import time
 from _weakrefset import WeakSet  # as weakref and queue give it, which take a millisecond to import
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from types import FrameType
+from types import CoroutineType, FrameType
 
 try:
     from _queue import Empty, SimpleQueue
@@ -224,6 +224,27 @@ _unawaited: WeakSet[Awaited] = WeakSet()
 def report_unawaited() -> None:
     for call in list(_unawaited):
         call.report()
+
+
+def report_coroutines() -> None:
+    """Names the variables that hold coroutines which never began, and says so of each coroutine once.
+
+    Python itself does so as it takes the variables apart, which the guest leaves out.
+    """
+    for name, value in list(vars(sys.modules["__main__"]).items()):
+        one = value[0] if type(value) in (list, tuple) and value else value
+        if type(one) is not CoroutineType or one in _reported:
+            continue
+        import inspect
+
+        if inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
+            _reported.add(one)
+            way = name if one is value else f"asyncio.gather(*{name})"
+            said = f"{name} has {one.__qualname__}(...), which was never awaited, so none of it has run"
+            print(f"{wire.USER_FILE}: {said}; write: await {way}", file=sys.stderr)
+
+
+_reported: WeakSet[CoroutineType[Any, Any, Any]] = WeakSet()
 
 
 def user_line() -> str:

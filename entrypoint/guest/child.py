@@ -11,7 +11,7 @@ import sys
 import threading
 
 from guest import errors, execute, limits, mcp_runtime, streams, wire
-from guest.calls import report_unawaited
+from guest.calls import report_coroutines, report_unawaited
 from guest.displayhook import Display
 from guest.fastexit import FastExit
 from guest.light_typing import Any
@@ -145,7 +145,7 @@ def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> 
             print(f"[still running {grace:g} s after the error, and ended: {named}]", file=sys.stderr)
         elif grace:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        _each(display.finish, getattr(atexit, "_run_exitfuncs", None))
+        _each(display.finish, getattr(atexit, "_run_exitfuncs", None), report_coroutines)
         streams.flush()
         fast.prepare()
         _exit(status)

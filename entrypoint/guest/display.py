@@ -77,7 +77,7 @@ class Screen:
         files = [file for result in found.values() for file in files_of(result)]
         self._show_files(files if alone else files[:MAX_FILES])
         if not alone and len(files) > MAX_FILES:
-            print(f"[{len(files) - MAX_FILES} more are not shown: display them one by one]")
+            print(f"[{len(files) - MAX_FILES} more not shown: display them one by one]")
         told = []
         for where, result in found.items():
             in_repr = isinstance(result, results.ToolFiles) and not (alone and files)

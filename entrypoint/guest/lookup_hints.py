@@ -234,7 +234,8 @@ def _range(error: BaseException, place: Place) -> str:
             written = place.text(node.value)
             if not len(held):
                 return f"{written} is empty; write: if {written}: before its items are used"
-            return f"{written} has {len(held):,} items; the last one is {written}[-1]"
+            items = "1 item" if len(held) == 1 else f"{len(held):,} items"
+            return f"{written} has {items}; the last one is {written}[-1]"
     return ""
 
 

@@ -29,7 +29,9 @@ class RuntimeModule(ModuleType):
             return getattr(content, name)
         if name in names.KEPT:
             raise AttributeError(f"{self.__name__} has no {name}: {names.nothing_kept()}")
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        near = names.nearest(name, (known for known in self.__dict__ if not known.startswith("_")))
+        meant = f" (did you mean {near}?)" if near else ""
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}{meant}")
 
 
 class Runtime:
@@ -56,18 +58,22 @@ class Runtime:
             module.__dict__["MCPError"] = results.ToolError  # the original's name of it
         sys.modules.update({"mcp": self._mcp, "mcp.runtime": self._runtime, "mcp.servers": self._package})
         json.loads = results.loads
-        namespace.update(mcp=self._mcp, runtime=self._runtime, mcp_servers=self._servers)
-        namespace.update(ToolError=results.ToolError, ToolTimeout=results.ToolTimeout)
+        self._names = {"mcp": self._mcp, "runtime": self._runtime, "mcp_servers": self._servers}
+        self._names.update(ToolError=results.ToolError, ToolTimeout=results.ToolTimeout)
+        self._names.update({name: namespace[name] for name in ("__name__", "__builtins__")})
+        namespace.update(self._names)
 
     def install(self, execute: wire.Frame) -> None:
         """Makes known what an execute names, and nothing that one before it did."""
+        if emptied := "mcp_servers" not in self._namespace:  # by globals().clear() in earlier code
+            self._namespace.update(self._names)
         wire.OFFERED = execute["options"].get("sandboxes") is True
         self._discovered[:] = execute["options"].get("discovered") or []
         providers = {str(one.get("name")): one for one in execute.get("providers") or []}
         for name in [name for name in self._servers if name not in providers]:
             self._remove(self._servers.pop(name))
         for name, provider in providers.items():
-            if self._given.get(name) != provider:
+            if emptied or self._given.get(name) != provider:
                 self._add(Server(self._link, provider), provider)
         self._given = providers
         self._namespace["LOADED_MCP_SERVERS"] = tuple(sorted(self._servers))

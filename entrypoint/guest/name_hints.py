@@ -39,8 +39,9 @@ def _module(error: BaseException, namespace: dict[str, Any]) -> str:
     if not isinstance(error, ImportError) or not isinstance(error.name, str):
         return ""
     if error.name.startswith("mcp.servers"):
-        wrong = "mcp_" + error.name.rpartition("mcp.servers")[2].lstrip(".")
-        return names.choices(proxies(namespace), "servers of this run", wrong)
+        named = re.search("cannot import name '(.+?)' from", str(error))
+        wrong = named[1] if named else error.name.rpartition("mcp.servers")[2].lstrip(".")
+        return names.choices(proxies(namespace), "servers of this run", f"mcp_{wrong}")
     if said := _connected(error, namespace):
         return said
     if not isinstance(error, ModuleNotFoundError):
@@ -112,7 +113,9 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
         return _LOCAL
     if not isinstance(error, NameError) or not isinstance(wrong, str):
         return ""
-    servers: dict[str, Any] = namespace.get("mcp_servers") or {}
+    if "mcp_servers" not in namespace:  # as after globals().clear()
+        return "the code has deleted the names that it began with, those of the servers too: leave that out"
+    servers: dict[str, Any] = namespace["mcp_servers"] or {}
     line = expressions.Place(error).line
     if tool := _spelled(wrong, list(servers.values())):
         return f"write: {_renamed(line, wrong, tool)}"
@@ -170,7 +173,7 @@ def _unset(wrong: str, line: str, servers: list[Any]) -> str:
     """A name like no other: what an earlier call has set, or a tool of a server not yet asked."""
     lost = f"nothing is kept between calls{names.with_sandbox()}"
     if wire.LASTS:
-        lost = "no call has set it in this sandbox, or that call was taken back"
+        lost = "this sandbox has no variable of that name now"
     if not re.search(rf"\b{re.escape(wrong)}\s*\(", line):
         return f"{lost}: fetch it again in this program"
     asked = (server for server in servers if server._known is None and "_" in wrong)

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 
 from guest import errors, execute, spare, streams, wire
-from guest.calls import report_unawaited
+from guest.calls import report_coroutines, report_unawaited
 from guest.displayhook import Display
 from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
@@ -202,7 +202,8 @@ class Repeat:
     def _end(self, status: int) -> None:
         """Ends a call: what is shown at the end, and the word."""
         report = [lambda: packages.report(self._link)] if (packages := self._packages) else []
-        _each(report_unawaited, self._display.finish, streams.flush, *report, self._link.abandon)
+        _each(report_unawaited, report_coroutines, self._display.finish, streams.flush, *report)
+        _each(self._link.abandon)
         told = {"status": status, "unfit": spare.unfit()}
         try:
             self._link.send({"type": "ended", "key": self._key, **told})

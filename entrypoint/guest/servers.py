@@ -191,6 +191,14 @@ class Servers(dict[str, Server]):
             raise names.UnknownName(f"no server {name!r} in this run; {listed}")
         return found
 
+    def __getattr__(self, name: str) -> Server:
+        if name.startswith("__"):  # what Python looks for
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except names.UnknownName as e:
+            raise AttributeError(str(e), name=name, obj=None) from None
+
     def find(self, name: str) -> Server | None:
         """A server by its real name, its alias or mcp_<alias>."""
         if name in self:

@@ -63,10 +63,11 @@ def encode(frame: object) -> bytes:
 def decode(line: bytes) -> Frame | None:
     """The object on a line; None when there isn't one, or one that can't be held."""
     try:
-        value = json.loads(line.decode(), parse_constant=_refuse)
+        text = line.decode().strip()
+        value, end = _parse(text)
     except (ValueError, RecursionError, MemoryError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and end == len(text) else None
 
 
 def call_id(line: bytes, beginning: bytes) -> str | None:
@@ -79,6 +80,10 @@ def call_id(line: bytes, beginning: bytes) -> str | None:
 
 def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+# No Python of json's own, whose builtins the code may have replaced; and no decoder for each line.
+_parse = json.JSONDecoder(parse_constant=_refuse).raw_decode
 
 
 class Overlong(bytes):

@@ -30,6 +30,7 @@ class Arguments(unittest.TestCase):
             ("mcp_shop.price(2, 'tea')", {"count": 2, "item": "tea"}),
             ("mcp_shop.price(2, from_='x')", {"count": 2, "from": "x"}),
             ("mcp_shop.price(2, **{'from': 'x'})", {"count": 2, "from": "x"}),
+            ("mcp_servers.shop.price(count=2)", {"count": 2}),
             ("mcp_servers['shop']['price'](count=2**60 + 1)", {"count": 2**60 + 1}),
             ("runtime.call_tool('shop', 'price', {'count': 1})", {"count": 1}),
             ("__import__('mcp.servers.shop').servers.shop.price(1)", {"count": 1}),
@@ -48,6 +49,7 @@ class Arguments(unittest.TestCase):
             ("mcp_shop.prcie(1)", "AttributeError", ["no tool 'prcie'", "did you mean price?", "buy, price"]),
             ("mcp_shop['nothing']", "UnknownName", ["no tool 'nothing'", "buy, price"]),
             ("mcp_servers['shpo']", "UnknownName", ["no server 'shpo'", "did you mean shop?"]),
+            ("mcp_servers.shpo", "AttributeError", ["no server 'shpo'", "did you mean shop?"]),
             ("mcp_shpo.price(1)", "NameError", ["did you mean mcp_shop?"]),
             ("__import__('mcp.servers.shpo')", "ModuleNotFoundError", ["did you mean mcp_shop?"]),
             ("mcp_shop.price({1})", "SerializationError", ["count", "set"]),
@@ -298,6 +300,29 @@ class Styles(unittest.TestCase):
             [line.split(" was")[0] for line in ran.stderr.splitlines()],
             ["<run_python>:3: mcp_shop.price(...)", "<run_python>:4: mcp_shop.price(...)"],
         )
+
+    def test_a_coroutine_that_was_never_awaited_is_told(self) -> None:
+        """Python itself tells of those that aren't in variables at the end."""
+        begin = "import asyncio\nasync def main(n=0): print(n)\n"
+        held = "<run_python>: {} has main(...), which was never awaited, so none of it has run; write: "
+        held += "await {}\n"
+        for code, told in (
+            ("r = main()", held.format("r", "r")),
+            ("r = s = main()\nprint(end='')", held.format("r", "r")),
+            ("r = main()\nawait asyncio.sleep(0)", held.format("r", "r")),
+            ("all = [main(n) for n in range(3)]", held.format("all", "asyncio.gather(*all)")),
+            ("r = main()\nr.close()", ""),
+            ("r = main()\nasyncio.run(r)", ""),
+            ("r = main()\nawait r", ""),
+            ("r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)", ""),
+            (
+                "import threading, time\nr = main()\n"
+                "threading.Thread(target=lambda: (time.sleep(0.1), asyncio.run(r))).start()",
+                "",
+            ),
+        ):
+            with self.subTest(code):
+                self.assertEqual(run(begin + code).stderr, told)
 
     def test_timeout(self) -> None:
         for call in ("mcp_shop.price.options(timeout=0.1)()", "await mcp_shop.price.options(timeout=0.1)()"):

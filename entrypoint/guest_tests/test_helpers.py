@@ -163,6 +163,7 @@ class Helpers(unittest.TestCase):
                     self.assertEqual((error["type"], error["code"]), ("ToolError", "denied"))
         self.assertIn("nothing is kept between runs", ran("runtime.save_memory('a', 1)").error["message"])
         self.assertIn("has no attribute 'nonsense'", ran("runtime.nonsense").error["message"])
+        self.assertIn("(did you mean list_tools?)", ran("runtime.list_tols('x')").error["message"])
 
     def test_a_coroutine_as_the_last_value(self) -> None:
         error = ran("async def main(): print('ran')\nmain()").error

@@ -233,7 +233,7 @@ class Shown(unittest.TestCase):
                 self.assertEqual((one.stdout, one.stderr, one.error, files(one)), (printed, "", {}, want))
         one = ran("[r] * 12", image)
         self.assertEqual(
-            (len(files(one)), one.stdout.endswith("\n[2 more are not shown: display them one by one]\n")),
+            (len(files(one)), one.stdout.endswith("\n[2 more not shown: display them one by one]\n")),
             (10, True),
         )
 
@@ -398,6 +398,7 @@ class Calls(unittest.TestCase):
         for code, want in (
             ("from mcp_shop import fnid", "did you mean find?"),
             ("import mcp_shpo", "did you mean mcp_shop?"),
+            ("from mcp.servers import nothing", "location) (the servers of this run are mcp_shop)"),
             ("from mcp import shpo", "did you mean shop?"),
         ):
             self.assertIn(want, self.said(code).error["message"])

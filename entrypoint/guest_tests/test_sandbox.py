@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from guest import processes
-from guest_tests.host import PATIENCE, Frame, Guest, Ran
+from guest_tests.host import PATIENCE, Frame, Guest, Ran, provider
 
 here = unittest.skipIf(os.environ.get("GUEST_UNDER"), "looks at what is on this machine")
 
@@ -456,6 +456,29 @@ class Sandboxes(unittest.TestCase):
                 self.assertEqual(ran.stderr, note)
                 ran = box.call("import gc; gc.collect(); f = open('/dev/null'); print(x, f.fileno() > 2)")
                 self.assertEqual((ran.stdout, ran.stderr), ("1 True\n", ""))
+
+    def test_names_that_a_call_has_deleted_are_there_again(self) -> None:
+        """And a hint says of none what isn't so."""
+        with Sandbox() as box:
+
+            def call(code: str) -> Ran:
+                shop = [provider("price")]
+                return box.order(type="execute", code=code, keep=True, options={}, providers=shop)
+
+            said = call("x = 1; globals().clear()\nmcp_shop").error["message"]
+            self.assertIn("(the code has deleted the names that it began with", said)
+            ran = call("print(mcp_shop, mcp_servers, runtime.list_servers(), ToolError, __name__)")
+            server = "<server 'shop' as mcp_shop, tools: price>"
+            shown = f"{server} {{'shop': {server}}} ['shop'] <class 'mcp.ToolError'> __main__\n"
+            self.assertEqual(ran.stdout, shown, ran.error)
+            self.assertIn("(this sandbox has no variable of that name now:", call("x").error["message"])
+
+    def test_builtins_that_a_call_has_replaced(self) -> None:
+        """The guest's own modules have those of the beginning."""
+        with Sandbox() as box:
+            box.call("import builtins; builtins.len = builtins.print = lambda *given: 0")
+            ran = box.call("len('abc')")
+            self.assertEqual((ran.stdout, state(ran)), ("0\n", "kept"), ran.error)
 
     def test_what_is_still_there_is_not_put_back(self) -> None:
         for code in (

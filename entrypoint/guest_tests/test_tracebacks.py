@@ -268,7 +268,7 @@ class Hints(unittest.TestCase):
             ),
             ("print([1])[:5]", "write: print(str([1])[:5])"),
             ("x = []\nx[0]", "write: if x:"),
-            ("x = [1]\nx[3]", "the last one is x[-1]"),
+            ("x = [1]\nx[3]", "x has 1 item; the last one is x[-1]"),
             ("x = '4'\nx + 1", "write: int(x) + 1"),
             ("x = 'n: '\nx + 1", "write: x + str(1)"),
             ("import json\nx = 'no'\njson.loads(x)", "write: print(x)"),

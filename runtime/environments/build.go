@@ -141,7 +141,7 @@ func (b *build) build(ctx context.Context) (Environment, error) {
 		return Environment{}, err
 	}
 	defer remove()
-	b.tell(fetched, "unpacking %d packages", len(files))
+	b.tell(fetched, "unpacking %s", text.Plural(len(files), "package"))
 	if env.Distributions, err = wheels.WriteTar(spool, p.Interpreter, files); err != nil {
 		return Environment{}, err
 	}

@@ -22,6 +22,9 @@ type Block struct {
 // blockPattern is the one that PEP 723 itself gives.
 var blockPattern = regexp.MustCompile(`(?m)^# /// ([a-zA-Z0-9-]+)$\s((?:^#(?:| .*)$\s)+)^# ///$`)
 
+// openingPattern matches a line that is to begin a block, right or nearly so.
+var openingPattern = regexp.MustCompile(`(?m)^#[ \t]*///[ \t]*([a-zA-Z0-9-]+)[ \t]*$`)
+
 // blockKeys are the keys of a block, beside tool, which is for other tools.
 var blockKeys = []string{"dependencies", "requires-python"}
 
@@ -30,13 +33,16 @@ const maxDependencies = 200
 
 var errNoList = errors.New("dependencies of the block \"# /// script\" must be a list of strings")
 
-// ParseBlock returns the block "# /// script" of code, or nil if there isn't one.
+// ParseBlock returns the block "# /// script" of code, or nil if there isn't one. One that isn't
+// closed or has another name by mistake is an error: PEP 723 has it ignored, which would show only
+// where the code can't import a package.
 func ParseBlock(code string) (*Block, error) {
-	if !strings.Contains(code, "# /// script") {
-		return nil, nil // spares code without a block the regular expression
+	if !strings.Contains(code, "///") {
+		return nil, nil // spares code without a block the regular expressions
 	}
+	code = strings.ReplaceAll(code, "\r\n", "\n")
 	var found string
-	for _, m := range blockPattern.FindAllStringSubmatch(strings.ReplaceAll(code, "\r\n", "\n"), -1) {
+	for _, m := range blockPattern.FindAllStringSubmatch(code, -1) {
 		if m[1] != "script" {
 			continue
 		}
@@ -46,6 +52,12 @@ func ParseBlock(code string) (*Block, error) {
 		found = m[2]
 	}
 	if found == "" {
+		for _, m := range openingPattern.FindAllStringSubmatch(code, -1) {
+			if m[1] == "script" || text.DidYouMean(m[1], []string{"script"}) != "" {
+				return nil, fmt.Errorf("the line %q begins no block: a block is a line \"# /// script\", "+
+					"lines that begin with \"# \", and a line \"# ///\"", cut(m[0]))
+			}
+		}
 		return nil, nil
 	}
 	var comment strings.Builder
