@@ -19,9 +19,9 @@ func TestBusy(t *testing.T) {
 	})
 	p := connect(t, b)
 	p.run(1, `{"code":"x"}`, "")
-	const want = "status: busy — the queue is full (MCP_BRIDGE_QUEUE), so the code was not run: calls under " +
-		"way: 1 (MCP_BRIDGE_MAX_CONCURRENT); more that wait: 1. Next: call again when some of the calls " +
-		"have ended, and do more work in each run"
+	const want = "status: busy — the queue is full (MCP_BRIDGE_QUEUE), so the code was not run: 1 under way " +
+		"(MCP_BRIDGE_MAX_CONCURRENT), 1 waiting. Next: call again when some of the calls have ended, and do more " +
+		"work in each run"
 	f := p.next()
 	if r := f.tool(t); !r.IsError || r.Content[0].Text != want {
 		t.Errorf("got  %s\nwant %s", r.Content[0].Text, want)

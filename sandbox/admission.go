@@ -74,7 +74,7 @@ func (e *QueueError) Error() string {
 	if e.Kept > 0 {
 		preparing += fmt.Sprintf(", %d of the containers held by sandboxes that last", e.Kept)
 	}
-	state := fmt.Sprintf("calls under way: %d (MCP_BRIDGE_MAX_CONCURRENT)%s; more that wait: %d", e.Running,
+	state := fmt.Sprintf("%d under way (MCP_BRIDGE_MAX_CONCURRENT)%s, %d waiting", e.Running,
 		preparing, e.Waiting)
 	switch {
 	case e.Full:
@@ -320,10 +320,10 @@ func (a *admission) wait(ctx context.Context, t *ticket, waits func(string)) {
 // waitingFor returns what a run in the queue waits for.
 func (a *admission) waitingFor(preparing int) string {
 	if preparing > 0 {
-		return fmt.Sprintf("waiting for a call to end (at a time: %d; waiting for the engine or the image: %d)",
-			a.maxRuns, preparing)
+		return fmt.Sprintf("waiting for a call to end (%d at a time, %d of them waiting for the engine or the "+
+			"image)", a.maxRuns, preparing)
 	}
-	return fmt.Sprintf("waiting for a run to end (at a time: %d)", a.maxRuns)
+	return fmt.Sprintf("waiting for a run to end (%d at a time)", a.maxRuns)
 }
 
 // prepare marks the run as waiting for the engine or the image until done is called.

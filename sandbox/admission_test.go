@@ -389,7 +389,7 @@ func TestShareIsNamed(t *testing.T) {
 	_, done := s.call("alice")
 	var full *QueueError
 	if err := <-done; !errors.As(err, &full) || full.Share != 2 ||
-		!strings.Contains(err.Error(), "calls under way: 2 (MCP_BRIDGE_MAX_CONCURRENT), 2 of them yours") {
+		!strings.Contains(err.Error(), "2 under way (MCP_BRIDGE_MAX_CONCURRENT), 2 of them yours") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -23,13 +23,13 @@ func TestQueueErrors(t *testing.T) {
 		progress    string
 	}{
 		{"it runs", "10s", 0, 10*time.Second + 300*time.Millisecond, "", "",
-			"waiting for a run to end (at a time: 1)"},
+			"waiting for a run to end (1 at a time)"},
 		{"behind a run", "50s", 0, 30 * time.Second,
-			"it waited in the queue for 30s (MCP_BRIDGE_QUEUE_TIMEOUT): calls under way: 1 " +
-				"(MCP_BRIDGE_MAX_CONCURRENT); more that wait: 0",
-			"do more work in each run", "waiting for a run to end (at a time: 1)"},
+			"it waited in the queue for 30s (MCP_BRIDGE_QUEUE_TIMEOUT): 1 under way " +
+				"(MCP_BRIDGE_MAX_CONCURRENT), 0 waiting",
+			"do more work in each run", "waiting for a run to end (1 at a time)"},
 		{"behind the image and a run", "1s", 3 * time.Minute, 3*time.Minute + time.Second + 300*time.Millisecond,
-			"", "", "waiting for a call to end (at a time: 1; waiting for the engine or the image: 1)"},
+			"", "", "waiting for a call to end (1 at a time, 1 of them waiting for the engine or the image)"},
 		{"behind the image and a long run", "50s", 3 * time.Minute, 3*time.Minute + 30*time.Second,
 			"which is longer than MCP_BRIDGE_QUEUE_TIMEOUT and the 20m0s for which others may prepare",
 			"do more work in each run", "waiting for the engine or the image"},
@@ -74,7 +74,7 @@ func TestQueueErrors(t *testing.T) {
 					_, err := s.Run(t.Context(), sandbox.Request{Code: "1ms", Timeout: time.Minute,
 						Queued: func() { queued = true }}, hostFunc(echo))
 					if err == nil || !strings.Contains(err.Error(), "the queue is full (MCP_BRIDGE_QUEUE), so the code "+
-						"was not run: calls under way: 1") || !queued {
+						"was not run: 1 under way") || !queued {
 						t.Errorf("the third call got %v, and has come to the queue: %v", err, queued)
 					}
 					all.Wait()

@@ -58,7 +58,7 @@ func present(run string, handed []sandbox.Artifact, links bool) (contents []mcp.
 		contents = append(contents, link)
 	}
 	if named > maxLinks {
-		more := text.Plural(named-maxLinks, "more file") + " without a link here: resources/list names all"
+		more := text.Plural(named-maxLinks, "more file") + ", without a link here; resources/list names them"
 		notices = append(notices, more)
 	}
 	return contents, notices
