@@ -1,6 +1,6 @@
 // Command bench measures the bridge from outside: the real program, real rootless podman, and each
-// figure beside a baseline of the same run. It is a module of its own, which takes the guest and its
-// frames from the bridge and nothing else, and fails when an answer is wrong, never because of a
+// figure beside a baseline of the same run. It is a module of its own, which takes the guest and
+// its frames from the bridge and nothing else. It fails when an answer is wrong, never because of a
 // figure. `make bench` runs it, and docs/performance.md has its table.
 package main
 

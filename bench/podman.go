@@ -63,8 +63,8 @@ func program(ctx context.Context, name string, argv ...string) (time.Duration, s
 	return timed(exec.CommandContext(ctx, name, argv...)) //nolint:gosec // a baseline
 }
 
-// exchange has a guest that waits in a container run printOne, until it is done. It is a taker: what
-// a call costs without the bridge.
+// exchange has a guest that waits in a container run printOne, until it is done: what a call costs
+// without the bridge. It is a taker.
 func exchange(ctx context.Context) (time.Duration, error) {
 	cmd := container(ctx, baseImage, entrypoint.Boot(nil)...)
 	said := &tail{}
