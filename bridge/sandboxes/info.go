@@ -274,13 +274,12 @@ func (e *FullError) Error() string {
 		return "no sandbox can be begun: the bridge is ending"
 	case e.Own >= PerOwner:
 		return fmt.Sprintf("you have %s, which is the limit, and calls are under way in all of them",
-			plural(e.Own, "sandbox"))
+			plural(e.Own))
 	case e.Own > 0:
 		return fmt.Sprintf("there %s %s, which is the limit, and calls are under way in yours", are(e.Most),
-			plural(e.Most, "sandbox"))
+			plural(e.Most))
 	}
-	return fmt.Sprintf("there %s %s of other callers, which is the limit", are(e.Most),
-		plural(e.Most, "sandbox"))
+	return fmt.Sprintf("there %s %s of other callers, which is the limit", are(e.Most), plural(e.Most))
 }
 
 // are returns the verb for a number of things.
@@ -291,15 +290,12 @@ func are(n int) string {
 	return "are"
 }
 
-// plural returns a number of things.
-func plural(n int, what string) string {
+// plural returns a number of sandboxes.
+func plural(n int) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 sandbox"
 	}
-	if strings.HasSuffix(what, "x") {
-		what += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d sandboxes", n)
 }
 
 // ago returns how long ago something was, in a few letters.

@@ -18,11 +18,6 @@ type population struct {
 	left    chan struct{}      // closed when one of them has none any more
 }
 
-func newPopulation(most int) population {
-	return population{most: most, byID: map[string]*record{}, leaving: map[string]int{},
-		left: make(chan struct{})}
-}
-
 // of returns the sandboxes of an owner, the longest unused first.
 func (p *population) of(owner string) (own []*record) {
 	for _, b := range p.byID {
@@ -151,9 +146,9 @@ func (p *population) crowded(owner string) (own int, bound string) {
 	own, all := p.count(owner)
 	switch {
 	case own >= PerOwner:
-		bound = plural(PerOwner, "sandbox") + " of a caller are"
+		bound = plural(PerOwner) + " of a caller are"
 	case all >= p.most:
-		bound = plural(p.most, "sandbox") + " in all " + are(p.most)
+		bound = plural(p.most) + " in all " + are(p.most)
 	}
 	return own, bound
 }
