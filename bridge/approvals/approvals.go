@@ -16,6 +16,7 @@
 package approvals
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"slices"
@@ -63,9 +64,7 @@ type Approvals struct {
 
 // New learns what is known from the other bridges or, where none runs, from the record.
 func New(cfg Config) *Approvals {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	a := &Approvals{cfg: cfg, yes: map[string]bool{}, state: state{Known: map[string]string{}}}
 	a.peers.record, a.peers.places = cfg.Record, cfg.Sockets
 	a.catchUp()

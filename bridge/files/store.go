@@ -50,9 +50,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("%s is not an absolute path", dir)
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Store{dir: filepath.Clean(dir), max: maxBytes, log: log, sizes: map[string]int64{}}, nil
 }
 

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -84,9 +85,7 @@ type Token struct {
 // OpenTokens returns the tokens of a file, which need not be there. No token may have a reserved
 // name. A nil log means silence.
 func OpenTokens(path string, log *slog.Logger, reserved ...string) *Tokens {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Tokens{path: path, reserved: reserved, log: log}
 }
 

@@ -85,9 +85,7 @@ type Chooser struct {
 
 // New returns a Chooser. It asks nothing yet. Close ends what it builds.
 func New(cfg Config) *Chooser {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	c := &Chooser{cfg: cfg, builds: map[string]*underway{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c

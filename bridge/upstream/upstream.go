@@ -111,9 +111,7 @@ func (c Config) withDefaults() Config {
 	if c.Secret == nil {
 		c.Secret = func(string) (string, error) { return "", errors.New("no secrets can be read") }
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	setDefault(&c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
