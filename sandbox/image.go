@@ -42,7 +42,7 @@ func (e *UnfitError) Hint() string { return e.Next }
 
 // findImage returns the image that runs will have, by policy.
 func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Progress) (runtime.Image, error) {
-	i, err := s.present(ctx)
+	i, err := runtime.FirstImage(ctx, s.driver, s.cfg.Images)
 	if err != nil {
 		return i, err
 	}
@@ -64,17 +64,6 @@ func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Prog
 		}
 	}
 	return i, cmp.Or(pinned(i), suits(i, f))
-}
-
-// present returns the first of the images that the engine has, or the zero value.
-func (s *Sandbox) present(ctx context.Context) (runtime.Image, error) {
-	for _, ref := range s.cfg.Images {
-		i, ok, err := s.driver.FindImage(ctx, ref)
-		if ok || err != nil {
-			return i, err
-		}
-	}
-	return runtime.Image{}, nil
 }
 
 // pinned returns an error when the image was asked for by a digest and hasn't got it. The engine

@@ -297,9 +297,9 @@ func (d *doctor) servers() {
 
 // image makes the row of the image that code runs in, and gets it where it is missing.
 func (d *doctor) image(ctx context.Context) (runtime.Image, bool) {
-	here, err := d.present(ctx)
+	here, err := runtime.FirstImage(ctx, d.driver, d.cfg.Images())
 	first := d.cfg.Images()[0]
-	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
+	if err == nil && here.ID == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
 		d.say(toKnow, "image", first+" is not here yet", "it is pulled now", "")
 	}
 	_, i, err := d.sandbox.Look(ctx, d.progress)

@@ -88,10 +88,8 @@ func (e *Environments) base(ctx context.Context, d Definition) (runtime.Image, e
 	if d.Image != "" {
 		images = []string{d.Image}
 	}
-	for _, ref := range images {
-		if i, ok, err := e.driver.FindImage(ctx, ref); ok || err != nil {
-			return i, err
-		}
+	if i, err := runtime.FirstImage(ctx, e.driver, images); i.ID != "" || err != nil {
+		return i, err
 	}
 	return runtime.Image{}, &runtime.ImageError{Ref: images[0], Err: errors.New("the engine doesn't have it"),
 		Next: "get it with: mcp-bridge image ensure; one that NAME.toml names, with your engine's own pull"}
