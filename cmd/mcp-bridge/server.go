@@ -94,7 +94,7 @@ func hides(from discovery.Source, f discovery.Filter) (out []hideJSON) {
 }
 
 // printServer shows all that is known of one server without starting it.
-func printServer(out *terminal.Output, c discovery.Catalog) error {
+func printServer(out *terminal.Output, c discovery.Catalog) {
 	s := out.Screen()
 	for _, srv := range c.Servers {
 		fmt.Fprintf(out, "%s: used, as mcp_%s in code, by %s\n", srv.Name, aliases(c)[srv.Name], srv.Transport)
@@ -103,7 +103,6 @@ func printServer(out *terminal.Output, c discovery.Catalog) error {
 		}
 	}
 	showProblems(s, c.Problems)
-	return nil
 }
 
 // details returns what would be run or connected to, from which file, and what is hidden, a line
