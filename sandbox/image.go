@@ -22,8 +22,6 @@ const (
 	PullAlways  PullPolicy = "always"
 )
 
-func (p PullPolicy) valid() bool { return p == PullMissing || p == PullNever || p == PullAlways }
-
 // UnfitError says that the engine has an image, and that code can't be run in it.
 type UnfitError struct {
 	Image runtime.Image

@@ -276,7 +276,7 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 	switch {
 	case len(cfg.Images) == 0:
 		return nil, errors.New("sandbox: no image is configured")
-	case !cfg.Pull.valid():
+	case cfg.Pull != PullMissing && cfg.Pull != PullNever && cfg.Pull != PullAlways:
 		return nil, fmt.Errorf("sandbox: there is no pull policy %q", cfg.Pull)
 	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0,
 		cfg.MaxRuns <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:

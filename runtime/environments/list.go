@@ -170,7 +170,7 @@ func choose(all []Environment, b *wheels.Block) (best Environment, missing []str
 	}
 	found := false
 	for _, env := range all {
-		lacks, err := env.missing(b)
+		lacks, err := b.Missing(env.Interpreter, env.Distributions)
 		switch {
 		case err != nil:
 			return env, nil, err
@@ -192,7 +192,10 @@ func (e *Environments) Used(name string) { e.cache.use(name) }
 
 // Expected reports whether an environment was built or used from this machine, and not removed
 // since. It doesn't ask the engine.
-func (e *Environments) Expected(name string) bool { return e.cache.used(name) }
+func (e *Environments) Expected(name string) bool {
+	_, err := os.Stat(e.cache.mark(name))
+	return err == nil && e.cache.path != ""
+}
 
 // Remove removes an environment's images from the engine, not its file and its lock. If the engine
 // has none, the error is a *NotBuiltError or an *UnknownError.
