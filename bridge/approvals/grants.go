@@ -109,8 +109,7 @@ func (a *Approvals) changeRecord(m message) error {
 	a.mu.Lock()
 	a.obey(m)
 	a.mu.Unlock()
-	_, err = a.settle(m)
-	return err
+	return a.settle(m)
 }
 
 // obey does what a message says. A process that others can reach writes the record at once, or as
