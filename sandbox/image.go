@@ -75,16 +75,9 @@ func pinned(i runtime.Image) error {
 	return &UnfitError{
 		Image: i,
 		Err: fmt.Errorf("the engine has another one under that name: its digest is %s and its id %s",
-			orNone(i.Digest), i.ID),
+			cmp.Or(i.Digest, "not known"), i.ID),
 		Next: "remove that image from the engine and pull it again: mcp-bridge image pull",
 	}
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "not known"
-	}
-	return s
 }
 
 // also are the architectures whose programs a machine runs beside its own.

@@ -14,11 +14,11 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
-	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -99,7 +99,7 @@ func (d *doctor) row(r row) {
 
 // trouble makes the row of an error that keeps code from running.
 func (d *doctor) trouble(check string, err error, means string) {
-	fix := detect.Hint(err)
+	fix := text.Hint(err)
 	if fix == "" {
 		fix = "run it again with MCP_BRIDGE_LOG_LEVEL=debug"
 	}
@@ -156,7 +156,7 @@ func (d *doctor) policyFollowed() bool {
 	a := approvals.New(approvalsConfig(d.log))
 	if err := a.Writable(); err != nil {
 		d.say(toKnow, approvalsCheck, err.Error(),
-			"what you approve isn't kept; once code was run, servers are held", detect.Hint(err))
+			"what you approve isn't kept; once code was run, servers are held", text.Hint(err))
 	}
 	d.trustPolicy(a)
 	switch {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/startup"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
@@ -55,9 +56,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return code.Code
 	}
 	fmt.Fprintln(a.io.Err, "mcp-bridge: "+err.Error())
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		fmt.Fprintln(a.io.Err, "next: "+hinted.Hint())
+	if next := text.Hint(err); next != "" {
+		fmt.Fprintln(a.io.Err, "next: "+next)
 		return exit.Unavailable
 	}
 	var usage exit.UsageError

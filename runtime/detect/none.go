@@ -63,8 +63,9 @@ func (d *Driver) none() error {
 // less is missing there.
 func (d *Driver) next() string {
 	for _, v := range d.verdicts {
-		if next := Hint(v.Err); next != "" && !absent(v) {
-			return next
+		var hinted interface{ Hint() string }
+		if errors.As(v.Err, &hinted) && hinted.Hint() != "" && !absent(v) {
+			return hinted.Hint()
 		}
 	}
 	for _, v := range d.verdicts {
@@ -82,15 +83,6 @@ func (d *Driver) next() string {
 	}
 	return "install podman (Debian, Ubuntu: sudo apt install podman; Fedora: sudo dnf install podman; Arch:" +
 		" sudo pacman -S podman), then run: mcp-bridge doctor"
-}
-
-// Hint returns the next step that an error names for a person; empty for none.
-func Hint(err error) string {
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		return hinted.Hint()
-	}
-	return ""
 }
 
 // absent reports whether an engine isn't installed, or has no socket in any of the usual places.
