@@ -4,7 +4,6 @@ package podman
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"strings"
 	"time"
@@ -35,11 +34,7 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 	}
 	g.UnsetEnvAll, g.EnvHost, g.HTTPProxy = ptr(true), ptr(false), ptr(false)
 	g.Stdin, g.Terminal = ptr(true), ptr(false)
-	g.Labels = maps.Clone(s.Labels)
-	if g.Labels == nil {
-		g.Labels = map[string]string{}
-	}
-	maps.Copy(g.Labels, s.Owner.Labels())
+	g.Labels = s.Owner.Labels()
 	g.LogConfiguration = &specgen.LogConfig{Driver: "none"}
 	g.Hostname = hostname
 	g.Systemd = "false"
@@ -62,7 +57,7 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 		g.Mounts = append(g.Mounts, tmpfs(t))
 	}
 	// Podman 5 would mount its own read-only with the root.
-	g.Mounts = append(g.Mounts, tmpfs(runtime.Tmpfs{Path: "/dev/shm", Size: s.Limits.Shm, Mode: 0o1777}))
+	g.Mounts = append(g.Mounts, tmpfs(runtime.Tmpfs{Path: "/dev/shm", Size: s.Limits.Shm}))
 	g.Mask = []string{"/sys/dev/block"} // podman 4 masks it by itself
 	g.UseImageHosts, g.UseImageResolvConf = ptr(true), ptr(true)
 	g.Passwd = ptr(false)
@@ -98,7 +93,7 @@ func tmpfs(t runtime.Tmpfs) specs.Mount {
 		Type:        "tmpfs",
 		Source:      "tmpfs",
 		Options: []string{"rw", "nosuid", "nodev", "noexec", "notmpcopyup", fmt.Sprintf("size=%d", t.Size),
-			fmt.Sprintf("mode=%o", t.Mode)},
+			"mode=1777"},
 	}
 }
 
