@@ -53,8 +53,6 @@ func envCmd(a *app) *cobra.Command {
 		Long: "Show, build and remove environments: the packages that code can import. data comes with the\n" +
 			"program; yours are files NAME.toml in mcp-bridge/environments of your configuration directory, or\n" +
 			"in MCP_BRIDGE_ENVS. See docs/environments.md.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var asJSON, files bool
 	var file string

@@ -82,8 +82,6 @@ func secretCmd(a *app) *cobra.Command {
 		Short: "Keep secrets for servers of the bridge's own files, which name them as ${secret:NAME}",
 		Long: "Keep secrets in the keyring, or without one in files that only you can read.\n" +
 			"Files in ~/.config/mcp/servers ask for one by ${secret:NAME}: docs/secrets.md.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var lines bool
 	set := &cobra.Command{

@@ -116,12 +116,8 @@ func details(srv discovery.Server) []string {
 		}
 	}
 	add("description", srv.Description)
-	words := []string{}
-	for _, w := range append([]string{start.Command}, start.Args...) {
-		words = append(words, text.ShellWord(w))
-	}
 	if start.Command != "" {
-		add("runs", strings.Join(words, " "))
+		add("runs", shellLine(append([]string{start.Command}, start.Args...)))
 	}
 	add("connects to", start.URL)
 	add("over the socket", start.Socket)
