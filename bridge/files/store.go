@@ -78,9 +78,7 @@ func (s *Store) Keep(ctx context.Context, run string, files []sandbox.Artifact) 
 	}
 	// Another bridge may not remove what is just being written. Where nothing can be locked,
 	// nothing is removed.
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	release, lockErr := filelock.Acquire(ctx, filepath.Join(s.dir, lockName))
+	release, lockErr := filelock.Within(ctx, lockWait, filepath.Join(s.dir, lockName))
 	switch {
 	case lockErr == nil:
 		defer release()

@@ -362,9 +362,7 @@ func (t *Tokens) change(edit func([]Token) ([]Token, error)) error {
 	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
 		return fmt.Errorf("making the directory of the tokens: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	release, err := filelock.Acquire(ctx, t.path+".lock")
+	release, err := filelock.Within(context.Background(), lockWait, t.path+".lock")
 	if err != nil {
 		return err
 	}
