@@ -63,7 +63,7 @@ func (c *connection) generate(s runtime.Spec, t template) (*container.Config, *c
 		CgroupnsMode: container.CgroupnsModePrivate,
 		CapDrop:      []string{"ALL"},
 		SecurityOpt:  []string{"no-new-privileges"},
-		Init:         ptr(false), // the guest is its own init
+		Init:         new(false), // the guest is its own init
 		Runtime:      h.OCIRuntime,
 		Resources:    c.resources(s.Limits),
 	}
@@ -134,7 +134,7 @@ func (c *connection) resources(l runtime.Limits) container.Resources {
 		r.Memory, r.MemorySwap = l.Memory, l.Memory // memory and swap together: equal numbers mean no swap
 	}
 	if c.facts.Enforces.PIDs {
-		r.PidsLimit = ptr(l.PIDs)
+		r.PidsLimit = new(l.PIDs)
 	}
 	if c.facts.Enforces.CPUs && l.CPUs > 0 {
 		cpus := l.CPUs
@@ -159,5 +159,3 @@ func compact(b []byte) string {
 	}
 	return string(short)
 }
-
-func ptr[T any](v T) *T { return &v }
