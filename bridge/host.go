@@ -183,8 +183,7 @@ const codeInvalidParams = -32602
 // callError makes an upstream's error one for the code that called. What the server wrote to its
 // stderr stays outside: it may hold secrets.
 func callError(ctx context.Context, s catalog.Server, err error) error {
-	var known *entrypoint.CallError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*entrypoint.CallError](err); ok {
 		return known
 	}
 	said := fmt.Sprintf("server %q: %s", s.Name, text.Safe(reason(s, err)))

@@ -303,15 +303,13 @@ func (d *doctor) image(ctx context.Context) (runtime.Image, bool) {
 		d.say(toKnow, "image", first+" is not here yet", "it is pulled now", "")
 	}
 	_, i, err := d.sandbox.Look(ctx, d.progress)
-	var gone *runtime.ImageError
-	if errors.As(err, &gone) && gone.Unreached && d.makesImage() {
+	if gone, ok := errors.AsType[*runtime.ImageError](err); ok && gone.Unreached && d.makesImage() {
 		d.say(toKnow, "image", err.Error(), "one like it is made now, from packages of Debian or Ubuntu", "")
 		if err = d.makeImage(d.parts, ctx, d.progress); err == nil {
 			_, i, err = d.sandbox.Look(ctx, d.progress)
 		}
 	}
-	var unfit *sandbox.UnfitError
-	if errors.As(err, &unfit) {
+	if unfit, ok := errors.AsType[*sandbox.UnfitError](err); ok {
 		d.say(fine, "image", imageLine(unfit.Image), "", "")
 		d.trouble("python", err, "no code can be run in it")
 		return i, false

@@ -22,8 +22,7 @@ import (
 // engines makes a row for each candidate, and returns false when none can be used.
 func (d *doctor) engines(ctx context.Context) (runtime.Facts, bool) {
 	f, err := d.driver.Survey(ctx)
-	var rest *runtime.UnavailableError
-	if errors.As(err, &rest) && rest.Dormant {
+	if rest, ok := errors.AsType[*runtime.UnavailableError](err); ok && rest.Dormant {
 		d.say(toKnow, "engine "+rest.Engine, "at rest: "+detect.Reason(err),
 			"it is started when code is run, and now", text.Hint(err))
 		if err = d.driver.Start(ctx, d.progress); err == nil {

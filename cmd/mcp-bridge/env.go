@@ -183,8 +183,7 @@ func (c envCommands) remove(ctx context.Context, name string, files bool) error 
 	if err == nil {
 		fmt.Fprintln(c.io.Out, "removed the image of "+name)
 	}
-	var unknown *environments.UnknownError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*environments.UnknownError](err); ok {
 		return exit.Usage(errors.New(unknown.Error())) // without the hint to make one
 	}
 	var missing *environments.NotBuiltError

@@ -51,8 +51,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if ctx.Err() != nil {
 		return exit.Interrupted // whatever else the error is
 	}
-	var code exit.Error
-	if errors.As(err, &code) {
+	if code, ok := errors.AsType[exit.Error](err); ok {
 		return code.Code
 	}
 	fmt.Fprintln(a.io.Err, "mcp-bridge: "+err.Error())
@@ -60,8 +59,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(a.io.Err, "next: "+next)
 		return exit.Unavailable
 	}
-	var usage exit.UsageError
-	if errors.As(err, &usage) {
+	if errors.As(err, new(exit.UsageError)) {
 		return exit.Misused
 	}
 	return exit.Failed
@@ -237,8 +235,7 @@ func demoServerCmd(a *app) *cobra.Command {
 				return fixture.ServeScript(cmd.Context(), a.io.In, a.frames, fixture.GitHub)
 			}
 			err := fixture.Serve(cmd.Context(), a.io.In, a.frames)
-			var own *fixture.ExitError
-			if errors.As(err, &own) {
+			if own, ok := errors.AsType[*fixture.ExitError](err); ok {
 				return exit.With(own.Code)
 			}
 			return err

@@ -33,8 +33,7 @@ func (e *noneError) Unwrap() []error {
 
 // Reason returns why an engine can't be used, in one line and without its name.
 func Reason(err error) string {
-	var u *runtime.UnavailableError
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*runtime.UnavailableError](err); ok {
 		text := u.Err.Error()
 		if u.Endpoint != "" && !strings.Contains(text, u.Endpoint) {
 			text = "at " + u.Endpoint + ": " + text
@@ -49,8 +48,7 @@ func Reason(err error) string {
 func (d *Driver) none() error {
 	if len(d.verdicts) == 1 {
 		v := d.verdicts[0]
-		var u *runtime.UnavailableError
-		if errors.As(v.Err, &u) {
+		if errors.As(v.Err, new(*runtime.UnavailableError)) {
 			return v.Err
 		}
 		return &runtime.UnavailableError{Engine: v.Name, Endpoint: v.Endpoint, Err: v.Err,
