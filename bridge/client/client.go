@@ -263,13 +263,11 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 // Malformed returns the error of a message that can't be read.
 func Malformed(err error) *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
-	var long *jsonrpc.TooLongError
-	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &long):
+	case errors.As(err, new(*jsonrpc.TooLongError)):
 		e.Message += "; send less at a time"
-	case errors.As(err, &syntax):
+	case errors.As(err, new(*json.SyntaxError)):
 		e.Code, e.Message = jsonrpc.CodeParse, "the message is not JSON: "+err.Error()
 	case errors.As(err, &kind) && kind.Field == "":
 		e.Message = "a message must be an object, not a JSON " + kind.Value

@@ -76,9 +76,8 @@ func (a *Authenticator) Authenticate(r *http.Request) (principal string, err err
 		return "", a.refuse("invalid_token", "the token isn't one of this bridge's")
 	}
 	subject, err := a.Issuer.Verify(r.Context(), token)
-	var unavailable *UnavailableError
 	switch {
-	case errors.As(err, &unavailable):
+	case errors.As(err, new(*UnavailableError)):
 		return "", &Refusal{Status: http.StatusServiceUnavailable,
 			Message: "the keys of the token's issuer can't be had now; try again later"}
 	case err != nil:

@@ -348,8 +348,7 @@ func (t *Tokens) Revoke(name string) error {
 		}
 		return left, nil
 	})
-	var unusable *FileError
-	if err == nil || errors.Is(err, ErrNoToken) || errors.As(err, &unusable) {
+	if err == nil || errors.Is(err, ErrNoToken) || errors.As(err, new(*FileError)) {
 		return err
 	}
 	return &text.HintError{Err: fmt.Errorf("the token of %s isn't revoked and is still good: %w", name, err),

@@ -136,9 +136,8 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 	if d.driver, err = newDriver(cfg, d.guard, d.log); err == nil {
 		err = d.assemble(once)
 	}
-	var usage exit.UsageError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, new(exit.UsageError)):
 		d.say(broken, "settings", err.Error(), "no code can be run", "correct the variable, or unset it")
 		return false
 	case err != nil:

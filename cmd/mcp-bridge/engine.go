@@ -183,8 +183,7 @@ func ensureImage(ctx context.Context, io *terminal.Streams, p *parts) error {
 		return nil
 	}
 	err = pullImage(ctx, io, p)
-	var missing *runtime.ImageError
-	if err == nil || !errors.As(err, &missing) || p.cfg.Image != "" {
+	if err == nil || !errors.As(err, new(*runtime.ImageError)) || p.cfg.Image != "" {
 		return err
 	}
 	io.Say(err.Error())

@@ -186,8 +186,7 @@ func (c envCommands) remove(ctx context.Context, name string, files bool) error 
 	if unknown, ok := errors.AsType[*environments.UnknownError](err); ok {
 		return exit.Usage(errors.New(unknown.Error())) // without the hint to make one
 	}
-	var missing *environments.NotBuiltError
-	if !files || err != nil && !errors.As(err, &missing) {
+	if !files || err != nil && !errors.As(err, new(*environments.NotBuiltError)) {
 		return err
 	}
 	if err := e.Delete(name); err != nil {

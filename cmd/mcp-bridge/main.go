@@ -135,7 +135,6 @@ func (a *app) endAtOnce(usual func()) {
 // printed was written. An error of its own says more; a code with which it ends anyway stays.
 func (a *app) unprinted(err error) error {
 	lost := a.io.Out.Err()
-	var ends exit.Error
 	switch {
 	case lost == nil:
 	case errors.Is(lost, syscall.EPIPE): // the reader, such as head(1), has enough
@@ -144,7 +143,7 @@ func (a *app) unprinted(err error) error {
 		}
 	case err == nil, errors.Is(err, lost) && err.Error() == lost.Error(): // the same error, without more words
 		return lostError{lost}
-	case errors.As(err, &ends):
+	case errors.As(err, new(exit.Error)):
 		fmt.Fprintln(a.io.Err, "mcp-bridge: "+lostError{lost}.Error())
 	}
 	return err

@@ -68,8 +68,7 @@ const lockChanged = "its lock has changed"
 // outdated returns why an environment isn't what a build would make now.
 func (e *Environments) outdated(ctx context.Context, env Environment, d Definition) (string, error) {
 	base, err := e.base(ctx, d)
-	var missing *runtime.ImageError
-	if err != nil && !errors.As(err, &missing) {
+	if err != nil && !errors.As(err, new(*runtime.ImageError)) {
 		return "", err
 	}
 	l, lockErr := e.lock(d, env.Interpreter)

@@ -85,13 +85,12 @@ func completeTokens(_ *cobra.Command, args []string, _ string) (names []string, 
 
 func (t tokenCommands) add(name string) error {
 	token, err := t.Add(name)
-	var bad *identity.NameError
 	switch {
 	case errors.Is(err, identity.ErrExists):
 		return exit.Usage(fmt.Errorf("%s has a token; to have another one made, first: mcp-bridge token revoke %s",
 			name, name))
 
-	case errors.As(err, &bad):
+	case errors.As(err, new(*identity.NameError)):
 		return exit.Usage(err)
 	case err != nil:
 		return err
