@@ -231,9 +231,7 @@ func New(cfg Config) (*Bridge, error) {
 	if cfg.Offer == nil {
 		cfg.Offer = codeTools()
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	signals, err := newTelemetry(cfg.Traces, cfg.Metrics, cfg.Version)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: making its metrics: %w", err)

@@ -12,7 +12,7 @@ import (
 )
 
 // What the official conformance suite asks of a server beside what the bridge offers is in builds
-// with the tag conformance alone.
+// with the tag conformance alone, which have test/conformance/server.go in this package.
 
 func conformanceOptions() []server.ServerOption { return nil }
 

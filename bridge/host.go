@@ -56,7 +56,12 @@ func (r *run) host(ctx context.Context, e *execution) *host {
 		h.login = b.cfg.Login
 	}
 	h.view = catalog.View{
-		Catalog: a.catalog, Allowed: a.servers, Running: h.running, List: h.list, Tools: h.tools, Reason: reason,
+		Catalog: a.catalog, Allowed: a.servers, Tools: h.tools, Reason: reason,
+		Running: func(ctx context.Context, s catalog.Server) bool { return h.upstreams.Running(ctx, s.Name) },
+		List: func(ctx context.Context, s catalog.Server) ([]upstream.Tool, error) {
+			defer h.clock.Stop()() // starting servers is not the code's own time
+			return h.upstreams.Tools(ctx, s.Name)
+		},
 	}
 	return h
 }
@@ -109,7 +114,7 @@ func (h *host) callTo(ctx context.Context, r *audit.Record, c sandbox.Call) (jso
 		}
 		return nil, t.NoTool(c.Tool)
 	}
-	if err := h.permits.tool(ctx, r, s, tool, args); err != nil {
+	if err := h.permits.decide(ctx, r, s, tool, args, h.catalog.Judge(s.Name, tool)); err != nil {
 		return nil, err
 	}
 	ask := func(ctx context.Context) (json.RawMessage, error) {
@@ -141,17 +146,6 @@ func (h *host) observed(
 		}
 		h.progress.Tool(fmt.Sprintf("%s.%s: %s", s.Name, tool, howFar(p)))
 	})
-}
-
-// running reports whether a server need not be started to be asked.
-func (h *host) running(ctx context.Context, s catalog.Server) bool {
-	return h.upstreams.Running(ctx, s.Name)
-}
-
-// list asks the server for its tools for a search, which asks the user nothing.
-func (h *host) list(ctx context.Context, s catalog.Server) ([]upstream.Tool, error) {
-	defer h.clock.Stop()() // starting servers is not the code's own time
-	return h.upstreams.Tools(ctx, s.Name)
 }
 
 // tools asks the server, which answers from memory while its session lives.
@@ -189,8 +183,7 @@ const codeInvalidParams = -32602
 // callError makes an upstream's error one for the code that called. What the server wrote to its
 // stderr stays outside: it may hold secrets.
 func callError(ctx context.Context, s catalog.Server, err error) *entrypoint.CallError {
-	var known *entrypoint.CallError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*entrypoint.CallError](err); ok {
 		return known
 	}
 	said := fmt.Sprintf("server %q: %s", s.Name, text.Safe(reason(s, err)))

@@ -48,20 +48,9 @@ func askDirect(ask func(context.Context, string) (bool, error), clock *sandbox.C
 	}
 }
 
-// tool returns nil when the run may call a tool with these arguments, for which it may ask the
-// user. It is the last word on each call, whatever was listed before.
-func (p *permits) tool(ctx context.Context, r *audit.Record, s catalog.Server, t upstream.Tool,
-	args json.RawMessage) error {
-	return p.decide(ctx, r, s, t, args, p.catalog.Judge(s.Name, t))
-}
-
-// method does the same for what isn't a tool.
-func (p *permits) method(ctx context.Context, r *audit.Record, s catalog.Server, method string,
-	args json.RawMessage) error {
-	d, _ := p.catalog.JudgeMethod(s.Name, method)
-	return p.decide(ctx, r, s, upstream.Tool{Name: method}, args, d)
-}
-
+// decide returns nil when the run may make a call with these arguments, on which d is the verdict,
+// and for which it may ask the user. What isn't a tool goes by its method's name. It is the last
+// word on each call, whatever was listed before.
 func (p *permits) decide(ctx context.Context, r *audit.Record, s catalog.Server, t upstream.Tool,
 	args json.RawMessage, d policy.Decision) error {
 	judged(r, d)

@@ -161,7 +161,9 @@ func TestMethodsAreRead(t *testing.T) {
 		t.Error(got)
 	}
 	var r audit.Record
-	if err := h.permits.method(t.Context(), &r, h.view.Allowed[0], "prompts/list", nil); err != nil ||
+	d, _ := h.catalog.JudgeMethod("github", "prompts/list")
+	list := upstream.Tool{Name: "prompts/list"}
+	if err := h.permits.decide(t.Context(), &r, h.view.Allowed[0], list, nil, d); err != nil ||
 		strings.Contains(r.By, "server claims") {
 		t.Errorf("%v, by %s", err, r.By)
 	}

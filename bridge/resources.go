@@ -31,7 +31,8 @@ func offered[T any](
 		if err := h.allowed(ctx, s); err != nil {
 			return nil, err
 		}
-		if err := h.permits.method(ctx, r, s, method, args); err != nil {
+		d, _ := h.catalog.JudgeMethod(s.Name, method)
+		if err := h.permits.decide(ctx, r, s, upstream.Tool{Name: method}, args, d); err != nil {
 			return nil, err
 		}
 		result, err := upstreamSpan(ctx, h.telemetry, s.Name, method, "", func(ctx context.Context) (T, error) {

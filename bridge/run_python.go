@@ -147,7 +147,7 @@ func (r *run) call(ctx context.Context) output.Outcome {
 			b.clients.ChangedFor(principal, string(mcp.MethodNotificationResourcesListChanged))
 		})
 	}
-	o.Keep(b.outputs.of(ctx), r.request.links())
+	o.Keep(b.outputs.of(ctx), r.request.Request == nil || !r.request.NoLinks)
 	return o
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,11 +72,7 @@ const maxName = 4 << 10
 func (h *host) runtimeTool(ctx context.Context, c sandbox.Call) (json.RawMessage, error) {
 	run, ok := runtimeTools[c.Tool]
 	if !ok {
-		names := []string{}
-		for name := range runtimeTools {
-			names = append(names, name)
-		}
-		slices.Sort(names)
+		names := slices.Sorted(maps.Keys(runtimeTools))
 		return nil, invalid("the runtime has no helper %q%s; it has: %s",
 			c.Tool, text.DidYouMean(c.Tool, names), strings.Join(names, ", "))
 	}

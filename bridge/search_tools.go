@@ -28,10 +28,9 @@ func (b *Bridge) searchTools(ctx context.Context, raw json.RawMessage) *mcp.Call
 	if err != nil {
 		status := output.StatusUnavailable
 		var call *entrypoint.CallError
-		var wrong args.Error
 		if errors.As(err, &call) {
 			status = call.Code
-		} else if errors.As(err, &wrong) {
+		} else if errors.As(err, new(args.Error)) {
 			status = entrypoint.CodeValidation
 		}
 		return mcp.NewToolResultError("status: " + status + " — " + err.Error())

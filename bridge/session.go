@@ -112,9 +112,6 @@ func (r request) share() string {
 	return r.Principal()
 }
 
-// links reports whether results may hold resource links.
-func (r request) links() bool { return r.Request == nil || !r.NoLinks }
-
 // handle answers a request. It implements client.Handler.
 func (s *session) handle(ctx context.Context, r *client.Request) mcp.JSONRPCMessage {
 	if answer := s.conform(ctx, r); answer != nil {

@@ -38,6 +38,16 @@ func DigestOf(ref string, names []string) string {
 	return first
 }
 
+// FirstImage returns the first of some images that the engine has, or the zero Image.
+func FirstImage(ctx context.Context, d Driver, refs []string) (Image, error) {
+	for _, ref := range refs {
+		if i, ok, err := d.FindImage(ctx, ref); ok || err != nil {
+			return i, err
+		}
+	}
+	return Image{}, nil
+}
+
 // An ImageImporter is a Driver that can make an image from a tar of its root file system.
 type ImageImporter interface {
 	// ImportImage reads tar to its end, and leaves closing it to its caller.

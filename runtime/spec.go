@@ -20,7 +20,6 @@ type Spec struct {
 	User    string   // "uid:gid", numbers, neither 0
 	Limits  Limits
 	Tmpfs   []Tmpfs
-	Labels  map[string]string // beside the owner's
 	Owner   Owner
 
 	// Answers says that the program reads a line before it writes anything, and answers an empty line
@@ -43,11 +42,10 @@ type Limits struct {
 	Shm    int64   // bytes of /dev/shm
 }
 
-// Tmpfs is one writable directory, always mounted nosuid, nodev and noexec.
+// Tmpfs is one directory that all may write to, always mounted nosuid, nodev and noexec.
 type Tmpfs struct {
 	Path string // absolute and clean
 	Size int64  // bytes
-	Mode uint32 // permission bits, such as 0o1777
 }
 
 // Validate returns what is wrong with a Spec, if anything. Drivers call it first.

@@ -181,8 +181,7 @@ func (c *calls) answer(ctx context.Context, id string, result json.RawMessage, e
 		frame.Result = json.RawMessage("null")
 	}
 	line, err := c.stdin.Encode(frame)
-	var bad *entrypoint.FrameError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*entrypoint.FrameError](err); ok {
 		line, err = c.stdin.Encode(entrypoint.ToolResult{Type: entrypoint.TypeToolResult, CallID: id,
 			Error: unsendable(bad)})
 	}
@@ -207,8 +206,7 @@ func unsendable(bad *entrypoint.FrameError) *entrypoint.CallError {
 }
 
 func callError(err error) *entrypoint.CallError {
-	var ce *entrypoint.CallError
-	if errors.As(err, &ce) {
+	if ce, ok := errors.AsType[*entrypoint.CallError](err); ok {
 		return ce
 	}
 	return &entrypoint.CallError{Code: entrypoint.CodeTool, Message: err.Error()}

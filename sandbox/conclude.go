@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 )
@@ -62,9 +63,8 @@ func (n *session) conclude(e ending, stderr string) (Result, error) {
 	case e.err != nil:
 		r.Status, r.ExitCode = StatusEngine, -1
 		r.Message = "The container engine failed while the code ran: " + e.err.Error() + "."
-		var hinted interface{ Hint() string }
-		if errors.As(e.err, &hinted) && hinted.Hint() != "" {
-			r.Message += " Next: " + hinted.Hint() + "."
+		if next := text.Hint(e.err); next != "" {
+			r.Message += " Next: " + next + "."
 		}
 	case e.exit.OOMKilled:
 		r.Status, r.ExitCode, r.Signal = StatusMemoryLimit, e.exit.Code, int(syscall.SIGKILL)

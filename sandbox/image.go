@@ -22,8 +22,6 @@ const (
 	PullAlways  PullPolicy = "always"
 )
 
-func (p PullPolicy) valid() bool { return p == PullMissing || p == PullNever || p == PullAlways }
-
 // UnfitError says that the engine has an image, and that code can't be run in it.
 type UnfitError struct {
 	Image runtime.Image
@@ -42,7 +40,7 @@ func (e *UnfitError) Hint() string { return e.Next }
 
 // findImage returns the image that runs will have, by policy.
 func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Progress) (runtime.Image, error) {
-	i, err := s.present(ctx)
+	i, err := runtime.FirstImage(ctx, s.driver, s.cfg.Images)
 	if err != nil {
 		return i, err
 	}
@@ -66,17 +64,6 @@ func (s *Sandbox) findImage(ctx context.Context, f runtime.Facts, p runtime.Prog
 	return i, cmp.Or(pinned(i), suits(i, f))
 }
 
-// present returns the first of the images that the engine has, or the zero value.
-func (s *Sandbox) present(ctx context.Context) (runtime.Image, error) {
-	for _, ref := range s.cfg.Images {
-		i, ok, err := s.driver.FindImage(ctx, ref)
-		if ok || err != nil {
-			return i, err
-		}
-	}
-	return runtime.Image{}, nil
-}
-
 // pinned returns an error when the image was asked for by a digest and hasn't got it. The engine
 // found it under that name, so this can only be an engine that is wrong or lies, or a name that it
 // takes to mean something else.
@@ -88,16 +75,9 @@ func pinned(i runtime.Image) error {
 	return &UnfitError{
 		Image: i,
 		Err: fmt.Errorf("the engine has another one under that name: its digest is %s and its id %s",
-			orNone(i.Digest), i.ID),
+			cmp.Or(i.Digest, "not known"), i.ID),
 		Next: "remove that image from the engine and pull it again: mcp-bridge image pull",
 	}
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "not known"
-	}
-	return s
 }
 
 // also are the architectures whose programs a machine runs beside its own.

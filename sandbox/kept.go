@@ -246,8 +246,7 @@ func (k *Kept) end(why string) {
 
 // Ended reports why the guest takes no more calls, if that is so.
 func (k *Kept) Ended() (reason string, ok bool) {
-	var e *EndedError
-	if errors.As(context.Cause(k.life), &e) {
+	if e, ok := errors.AsType[*EndedError](context.Cause(k.life)); ok {
 		return e.Reason, true
 	}
 	return "", false

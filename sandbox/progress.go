@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/entrypoint"
 )
 
@@ -72,7 +72,7 @@ func (p *progress) pass() {
 		if p.ctx.Err() == nil {
 			p.send(p.ctx, entrypoint.Progress{
 				Type: entrypoint.TypeProgress, CallID: p.id, Progress: r.Progress, Total: r.Total,
-				Message: cut(r.Message, entrypoint.MaxProgressText),
+				Message: text.First(r.Message, entrypoint.MaxProgressText),
 			})
 		}
 		spacing := time.NewTimer(progressSpacing)
@@ -82,15 +82,4 @@ func (p *progress) pass() {
 			spacing.Stop()
 		}
 	}
-}
-
-// cut returns the first n bytes of s or a little less, so that no character is cut.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

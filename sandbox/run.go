@@ -357,9 +357,8 @@ func (n *session) readFrames(ctx context.Context, frames *entrypoint.Reader) {
 	for n.done == nil {
 		f, err := frames.Read()
 		n.heard.Store(time.Now().UnixNano())
-		var bad *entrypoint.FrameError
 		switch {
-		case errors.As(err, &bad):
+		case errors.As(err, new(*entrypoint.FrameError)):
 			n.badFrames++
 			continue
 		case err != nil:

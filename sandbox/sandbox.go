@@ -276,7 +276,7 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 	switch {
 	case len(cfg.Images) == 0:
 		return nil, errors.New("sandbox: no image is configured")
-	case !cfg.Pull.valid():
+	case cfg.Pull != PullMissing && cfg.Pull != PullNever && cfg.Pull != PullAlways:
 		return nil, fmt.Errorf("sandbox: there is no pull policy %q", cfg.Pull)
 	case cfg.OutputLimit <= 0, cfg.ArtifactLimit <= 0, cfg.MaxCalls <= 0,
 		cfg.MaxRuns <= 0, cfg.MaxContainers <= 0, cfg.StartTimeout <= 0, cfg.MaxTimeout <= 0:
@@ -289,11 +289,7 @@ func New(d runtime.Driver, cfg Config) (*Sandbox, error) {
 		return nil, errors.New("sandbox: the number of warm containers is negative, or they would wait for no " +
 			"time, or leave no container for a run")
 	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	s := &Sandbox{driver: d, cfg: cfg, log: log}
+	s := &Sandbox{driver: d, cfg: cfg, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.admission = admission{
 		maxRuns: cfg.MaxRuns, maxContainers: cfg.MaxContainers, room: cfg.Queue, patience: cfg.QueueTimeout,

@@ -58,9 +58,9 @@ func (s *Sandbox) spec(image string) runtime.Spec {
 // writable returns the directories that code may write to, beside /dev/shm.
 func writable() []runtime.Tmpfs {
 	return []runtime.Tmpfs{
-		{Path: "/ipc", Size: ipcSize, Mode: 0o1777},
-		{Path: "/tmp", Size: tmpSize, Mode: 0o1777},
-		{Path: "/workspace", Size: workspaceSize, Mode: 0o1777},
+		{Path: "/ipc", Size: ipcSize},
+		{Path: "/tmp", Size: tmpSize},
+		{Path: "/workspace", Size: workspaceSize},
 	}
 }
 

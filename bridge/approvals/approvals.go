@@ -16,6 +16,7 @@
 package approvals
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"slices"
@@ -63,9 +64,7 @@ type Approvals struct {
 
 // New learns what is known from the other bridges or, where none runs, from the record.
 func New(cfg Config) *Approvals {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	a := &Approvals{cfg: cfg, yes: map[string]bool{}, state: state{Known: map[string]string{}}}
 	a.peers.record, a.peers.places = cfg.Record, cfg.Sockets
 	a.catchUp()
@@ -231,18 +230,18 @@ func (a *Approvals) Approve(s discovery.Server) (told int, err error) {
 var errSilent = errors.New("another bridge doesn't answer; continue it or end it, then try again")
 
 // settle writes the record for a process that runs no code any more, after it has sent m to the
-// bridges that do. It returns how many answered. One may begin to run code between its answer and
-// the writing, so it is asked again until nothing has changed.
-func (a *Approvals) settle(m message) (told int, err error) {
+// bridges that do. One may begin to run code between its answer and the writing, so it is asked
+// again until nothing has changed.
+func (a *Approvals) settle(m message) error {
 	var before time.Time
 	for again := false; ; again = true {
 		heard := a.peers.send(m)
 		serving := earliest(heard.replies)
 		if again && serving.Equal(before) {
-			return len(heard.replies), nil
+			return nil
 		}
 		if err := a.writeEnded(heard); err != nil || heard.silent {
-			return len(heard.replies), err
+			return err
 		}
 		before = serving
 	}
@@ -316,7 +315,7 @@ func (a *Approvals) Close() error {
 	a.mu.Unlock()
 	var err error
 	if due {
-		_, err = a.settle(message{})
+		err = a.settle(message{})
 	}
 	if door != nil {
 		door.close(err == nil)
@@ -325,7 +324,7 @@ func (a *Approvals) Close() error {
 	late := err == nil && a.serves && a.state.dirty && !a.blind // it was told something while it wrote
 	a.mu.Unlock()
 	if late {
-		_, err = a.settle(message{})
+		err = a.settle(message{})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

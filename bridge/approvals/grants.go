@@ -98,9 +98,7 @@ func (a *Approvals) changeRecord(m message) error {
 	if err := a.Writable(); err != nil { // it also makes the directory
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	release, err := filelock.Acquire(ctx, a.cfg.Record+".lock")
+	release, err := filelock.Within(context.Background(), lockWait, a.cfg.Record+".lock")
 	if err != nil {
 		return err
 	}
@@ -109,8 +107,7 @@ func (a *Approvals) changeRecord(m message) error {
 	a.mu.Lock()
 	a.obey(m)
 	a.mu.Unlock()
-	_, err = a.settle(m)
-	return err
+	return a.settle(m)
 }
 
 // obey does what a message says. A process that others can reach writes the record at once, or as

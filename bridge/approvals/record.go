@@ -72,11 +72,7 @@ func load(path string) (r record, err error) {
 // killed returns the record for a Keeper, of one while code is run.
 func (r record) killed() []byte {
 	r.state, r.Killed = r.bounded(), true
-	content, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // texts and times always encode
-	}
-	return content
+	return text.JSON(r)
 }
 
 // write replaces the record as a whole. The caller has a.mu.

@@ -64,9 +64,7 @@ type part struct {
 // openAll opens the files of a log, the oldest first, while no bridge rotates them.
 func openAll(ctx context.Context, path string) (parts []part) {
 	if _, err := os.Stat(path + ".lock"); err == nil { // a copy of a log has none, and gets none
-		ctx, cancel := context.WithTimeout(ctx, lockWait)
-		defer cancel()
-		if release, err := filelock.Acquire(ctx, path+".lock"); err == nil {
+		if release, err := filelock.Within(ctx, lockWait, path+".lock"); err == nil {
 			defer release() // a reader who can't lock it reads all the same
 		}
 	}

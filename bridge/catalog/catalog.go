@@ -69,7 +69,8 @@ const maxTheirs = 64
 // New returns the catalog of some servers; problems are why others are not among them.
 func New(cfg Config, servers []discovery.Server, problems []discovery.Problem) *Catalog {
 	cfg.Policy = cmp.Or(cfg.Policy, new(policy.Policy))
-	return build(cfg, newSeen(cfg.Store, cfg.Log), servers, problems)
+	seen := &seen{store: cfg.Store, log: cfg.Log, servers: map[string]*seenServer{}}
+	return build(cfg, seen, servers, problems)
 }
 
 // With returns the catalog of other servers, which shares what results were seen to be.

@@ -34,10 +34,6 @@ type seenServer struct {
 	isNew  bool              // a shape has changed since it was saved
 }
 
-func newSeen(store *Store, log *slog.Logger) *seen {
-	return &seen{store: store, log: log, servers: map[string]*seenServer{}}
-}
-
 // of returns what is known of the server whose definition has the key. It is called with mu held.
 func (s *seen) of(key string) *seenServer {
 	known := s.servers[key]

@@ -146,7 +146,7 @@ func (v View) listed(ctx context.Context, s Server, before *Toolset) (set *Tools
 	case before != nil:
 		return before, ""
 	case wait.Err() != nil && errors.Is(err, context.DeadlineExceeded):
-		v.tools.setLate(s.Name)
+		v.tools.late.Store(s.Name, true)
 		return nil, "it has not listed its tools in time and is perhaps still starting; search again in a while"
 	}
 	return nil, text.Safe(v.Reason(s, err))
@@ -154,10 +154,10 @@ func (v View) listed(ctx context.Context, s Server, before *Toolset) (set *Tools
 
 // patience returns how long a search waits for a server.
 func (v View) patience(s Server, before *Toolset) time.Duration {
-	switch {
-	case before != nil:
+	if before != nil {
 		return relistWait
-	case v.tools.isLate(s.Name):
+	}
+	if _, late := v.tools.late.Load(s.Name); late {
 		return lateWait
 	}
 	return searchWait

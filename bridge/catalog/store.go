@@ -169,9 +169,7 @@ func (s *Store) change(key string, do func(*head, *record)) (err error) {
 	if err := s.makeDir(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	release, err := filelock.Acquire(ctx, filepath.Join(s.dir, lockName))
+	release, err := filelock.Within(context.Background(), lockWait, filepath.Join(s.dir, lockName))
 	if err != nil {
 		return err
 	}

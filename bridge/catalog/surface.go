@@ -150,15 +150,11 @@ func (c *Catalog) InputSchema(l Limits) json.RawMessage {
 	if about := kept[l.Kept].sandbox; about != "" {
 		properties["sandbox"] = property{Type: "string", Description: about}
 	}
-	raw, err := json.Marshal(struct {
+	return text.JSON(struct {
 		Type       string              `json:"type"`
 		Properties map[string]property `json:"properties"`
 		Required   []string            `json:"required"`
 	}{"object", properties, []string{"code"}})
-	if err != nil {
-		panic(err) // strings always encode
-	}
-	return raw
 }
 
 // someNames returns as many of the servers' names as fit into limit bytes of JSON, and how many
@@ -171,11 +167,7 @@ func someNames(servers []Server, limit int) string {
 		if i > 0 {
 			name = ", " + name
 		}
-		encoded, err := json.Marshal(name)
-		if err != nil {
-			panic(err) // a string always encodes
-		}
-		if size += len(encoded) - len(`""`); size > limit {
+		if size += len(text.JSON(name)) - len(`""`); size > limit {
 			fmt.Fprintf(&b, " and %d more", len(servers)-i)
 			break
 		}

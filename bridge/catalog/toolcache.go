@@ -17,14 +17,14 @@ import (
 type toolCache struct {
 	ranking ranking
 
+	// Real names of servers that a search has waited for in vain since they last listed their tools.
+	late sync.Map
+
 	mu   sync.Mutex
 	sets map[string]*Toolset // by real name
-	late map[string]bool     // servers that a search has waited for in vain since they last listed their tools
 }
 
-func newToolCache() *toolCache {
-	return &toolCache{sets: map[string]*Toolset{}, late: map[string]bool{}}
-}
+func newToolCache() *toolCache { return &toolCache{sets: map[string]*Toolset{}} }
 
 // Listed returns the toolset of a list that a server has just given. It is the one that is there
 // while the list stays the same.
@@ -32,7 +32,7 @@ func (c *Catalog) Listed(s Server, tools []upstream.Tool) *Toolset {
 	k := c.tools
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.late, s.Name)
+	k.late.Delete(s.Name)
 	t := k.sets[s.Name]
 	switch {
 	case t == nil || !slices.EqualFunc(t.listed, tools, sameTool):
@@ -90,18 +90,6 @@ func (c *Catalog) renew(server string) {
 		t.asOf, t.before = old.asOf, old.before
 		k.sets[server] = t
 	}
-}
-
-func (k *toolCache) setLate(server string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.late[server] = true
-}
-
-func (k *toolCache) isLate(server string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.late[server]
 }
 
 // sameTool reports whether two tools are the same. It is quick for copies of one, whose raw fields

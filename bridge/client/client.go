@@ -245,11 +245,14 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 	r := &Request{Caller: c.caller, rpc: rpc, conn: c, out: rpc}
 	_ = json.Unmarshal(rpc.Params, &r.params) // what a client gets wrong is found by who reads it
 	if rpc.Method == string(mcp.MethodInitialize) && !rpc.Refused && !c.shared {
-		r.Caller = r.params.introduced()
+		p := &r.params
+		r.Caller = Caller{Capabilities: p.Capabilities, Name: nameOf(p.Client),
+			NoLinks: p.Version < firstWithLinks, batches: p.Version == onlyWithBatches}
 		c.caller = r.Caller
 		c.rpc.AllowBatches(c.caller.batches)
 	} else if mcp.IsModernProtocol(r.params.version()) {
-		r.Caller = r.params.described()
+		meta := r.params.Meta
+		r.Caller = Caller{Capabilities: meta.Capabilities, Name: nameOf(meta.Client), Modern: true}
 	}
 	if !c.shared && slices.ContainsFunc(c.clients.cfg.Ordered, r.Calls) {
 		rpc.Order()
@@ -260,13 +263,11 @@ func (c *Conn) accept(rpc *jsonrpc.Request) jsonrpc.Handler {
 // Malformed returns the error of a message that can't be read.
 func Malformed(err error) *jsonrpc.Error {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
-	var long *jsonrpc.TooLongError
-	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &long):
+	case errors.As(err, new(*jsonrpc.TooLongError)):
 		e.Message += "; send less at a time"
-	case errors.As(err, &syntax):
+	case errors.As(err, new(*json.SyntaxError)):
 		e.Code, e.Message = jsonrpc.CodeParse, "the message is not JSON: "+err.Error()
 	case errors.As(err, &kind) && kind.Field == "":
 		e.Message = "a message must be an object, not a JSON " + kind.Value

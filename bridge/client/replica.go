@@ -42,14 +42,10 @@ func (r Replica) Other(id string) Replica {
 	return other
 }
 
-// Elsewhere says that an id is another replica's.
-func (r Replica) Elsewhere(id string, other Replica) string {
-	return fmt.Sprintf("%.80q is of the replica %s, and this is %s, which knows nothing of it: have that one "+
-		"answer, or go on without it", id, other, r)
-}
-
 // Misdirect returns the error for a request with an id of another replica.
 func (r Replica) Misdirect(id string, other Replica) mcp.JSONRPCMessage {
+	why := fmt.Sprintf("%.80q is of the replica %s, and this is %s, which knows nothing of it: have that one "+
+		"answer, or go on without it", id, other, r)
 	return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, Error: mcp.NewJSONRPCErrorDetails(
-		CodeMisdirected, r.Elsewhere(id, other), map[string]string{"replica": string(other)})}
+		CodeMisdirected, why, map[string]string{"replica": string(other)})}
 }

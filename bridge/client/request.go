@@ -57,17 +57,6 @@ type Caller struct {
 	batches bool // its protocol has batches
 }
 
-// introduced returns the caller that sends initialize.
-func (p *params) introduced() Caller {
-	return Caller{Capabilities: p.Capabilities, Name: nameOf(p.Client),
-		NoLinks: p.Version < firstWithLinks, batches: p.Version == onlyWithBatches}
-}
-
-// described returns the caller of a request of 2026-07-28 or later.
-func (p *params) described() Caller {
-	return Caller{Capabilities: p.Meta.Capabilities, Name: nameOf(p.Meta.Client), Modern: true}
-}
-
 // maxName bounds a client's name, which each line of the audit has.
 const maxName = 64
 

@@ -50,9 +50,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("%s is not an absolute path", dir)
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Store{dir: filepath.Clean(dir), max: maxBytes, log: log, sizes: map[string]int64{}}, nil
 }
 
@@ -80,9 +78,7 @@ func (s *Store) Keep(ctx context.Context, run string, files []sandbox.Artifact) 
 	}
 	// Another bridge may not remove what is just being written. Where nothing can be locked,
 	// nothing is removed.
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	release, lockErr := filelock.Acquire(ctx, filepath.Join(s.dir, lockName))
+	release, lockErr := filelock.Within(ctx, lockWait, filepath.Join(s.dir, lockName))
 	switch {
 	case lockErr == nil:
 		defer release()

@@ -220,9 +220,7 @@ const momentary = time.Second
 
 // lock takes the lock, or returns ErrInUse, and sets Lost.
 func (c *Claim) lock(patience time.Duration) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c.release, err = filelock.Acquire(ctx, c.store.path(c.name)+lockSuffix)
+	c.release, err = filelock.Within(context.Background(), patience, c.store.path(c.name)+lockSuffix)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return ErrInUse
 	}

@@ -58,13 +58,13 @@ func (a *Authenticator) Authenticate(r *http.Request) (principal string, err err
 	}
 	token, bad := bearer(r.Header)
 	if bad != nil {
-		return "", a.refuse(http.StatusUnauthorized, bad.code, bad.text)
+		return "", a.refuse(bad.code, bad.text)
 	}
 	if a.Tokens != nil && strings.HasPrefix(token, tokenPrefix) {
 		name, err := a.Tokens.Find(token)
 		switch {
 		case errors.Is(err, ErrNoToken):
-			return "", a.refuse(http.StatusUnauthorized, "invalid_token",
+			return "", a.refuse("invalid_token",
 				"the token isn't one of this bridge's: it was revoked, or belongs to another bridge")
 		case err != nil:
 			return "", &Refusal{Status: http.StatusServiceUnavailable,
@@ -73,32 +73,29 @@ func (a *Authenticator) Authenticate(r *http.Request) (principal string, err err
 		return name, nil
 	}
 	if a.Issuer == nil {
-		return "", a.refuse(http.StatusUnauthorized, "invalid_token", "the token isn't one of this bridge's")
+		return "", a.refuse("invalid_token", "the token isn't one of this bridge's")
 	}
 	subject, err := a.Issuer.Verify(r.Context(), token)
-	var unavailable *UnavailableError
 	switch {
-	case errors.As(err, &unavailable):
+	case errors.As(err, new(*UnavailableError)):
 		return "", &Refusal{Status: http.StatusServiceUnavailable,
 			Message: "the keys of the token's issuer can't be had now; try again later"}
 	case err != nil:
-		return "", a.refuse(http.StatusUnauthorized, "invalid_token", err.Error())
+		return "", a.refuse("invalid_token", err.Error())
 	}
 	return jwtPrefix + subject, nil
 }
 
 // refuse returns a Refusal with the challenge that says how to get a token, where that can be said.
-func (a *Authenticator) refuse(status int, code, why string) *Refusal {
-	var parts []string
+func (a *Authenticator) refuse(code, why string) *Refusal {
+	challenge := `Bearer realm="mcp-bridge"`
 	if a.Issuer != nil {
-		parts = append(parts, `resource_metadata="`+a.Issuer.metadataURL()+`"`)
-	} else {
-		parts = append(parts, `realm="mcp-bridge"`)
+		challenge = `Bearer resource_metadata="` + a.Issuer.metadataURL() + `"`
 	}
 	if code != "" { // a request without a token gets no error code (RFC 6750, section 3.1)
-		parts = append(parts, `error="`+code+`"`)
+		challenge += `, error="` + code + `"`
 	}
-	return &Refusal{Status: status, Challenge: "Bearer " + strings.Join(parts, ", "), Message: why}
+	return &Refusal{Status: http.StatusUnauthorized, Challenge: challenge, Message: why}
 }
 
 // bearerError says what is wrong with the Authorization header.

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +64,7 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 		return nil, fmt.Errorf("%q is no audience: it is the URL by which clients reach this bridge, such as "+
 			"https://bridge.example/mcp", cfg.Audience)
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return &Issuer{cfg: cfg, keys: newKeys(issuer, cfg.Log)}, nil
 }
 
@@ -103,7 +102,8 @@ func (i *Issuer) Verify(ctx context.Context, token string) (subject string, err 
 	if err := parsed.Claims(key.Key, &claims); err != nil {
 		return "", errToken("its signature isn't its issuer's")
 	}
-	switch err := claims.ValidateWithLeeway(i.expected(), leeway); {
+	want := jwt.Expected{Issuer: i.cfg.URL, AnyAudience: jwt.Audience{i.cfg.Audience}, Time: time.Now()}
+	switch err := claims.ValidateWithLeeway(want, leeway); {
 	case errors.Is(err, jwt.ErrInvalidIssuer):
 		return "", errToken("its iss is not %s", i.cfg.URL)
 	case errors.Is(err, jwt.ErrInvalidAudience):
@@ -118,10 +118,6 @@ func (i *Issuer) Verify(ctx context.Context, token string) (subject string, err 
 		return "", errToken("its sub must be from 1 to %d bytes of printable text", maxSubject)
 	}
 	return claims.Subject, nil
-}
-
-func (i *Issuer) expected() jwt.Expected {
-	return jwt.Expected{Issuer: i.cfg.URL, AnyAudience: jwt.Audience{i.cfg.Audience}, Time: time.Now()}
 }
 
 // plain reports whether a subject can be shown on a line, and is no more than that.

@@ -127,7 +127,8 @@ func (k *keys) known(id, algorithm string) (key *jose.JSONWebKey, fresh bool) {
 	}
 	var found []*jose.JSONWebKey
 	for i := range k.all {
-		if (id == "" || k.all[i].KeyID == id) && fits(&k.all[i], algorithm) {
+		made := k.all[i].Algorithm // that signatures by it have; empty: any of its kind
+		if (id == "" || k.all[i].KeyID == id) && (made == "" || made == algorithm) {
 			found = append(found, &k.all[i])
 		}
 	}
@@ -135,11 +136,6 @@ func (k *keys) known(id, algorithm string) (key *jose.JSONWebKey, fresh bool) {
 		return nil, false
 	}
 	return found[0], age < keysFor
-}
-
-// fits reports whether a key may have made a signature of that algorithm.
-func fits(key *jose.JSONWebKey, algorithm string) bool {
-	return key.Algorithm == "" || key.Algorithm == algorithm
 }
 
 // refresh asks the issuer for its keys, unless it was asked a moment ago. Only the one with the

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -84,9 +85,7 @@ type Token struct {
 // OpenTokens returns the tokens of a file, which need not be there. No token may have a reserved
 // name. A nil log means silence.
 func OpenTokens(path string, log *slog.Logger, reserved ...string) *Tokens {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Tokens{path: path, reserved: reserved, log: log}
 }
 
@@ -349,8 +348,7 @@ func (t *Tokens) Revoke(name string) error {
 		}
 		return left, nil
 	})
-	var unusable *FileError
-	if err == nil || errors.Is(err, ErrNoToken) || errors.As(err, &unusable) {
+	if err == nil || errors.Is(err, ErrNoToken) || errors.As(err, new(*FileError)) {
 		return err
 	}
 	return &text.HintError{Err: fmt.Errorf("the token of %s isn't revoked and is still good: %w", name, err),
@@ -363,9 +361,7 @@ func (t *Tokens) change(edit func([]Token) ([]Token, error)) error {
 	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
 		return fmt.Errorf("making the directory of the tokens: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	release, err := filelock.Acquire(ctx, t.path+".lock")
+	release, err := filelock.Within(context.Background(), lockWait, t.path+".lock")
 	if err != nil {
 		return err
 	}

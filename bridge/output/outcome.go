@@ -242,13 +242,7 @@ func (o Outcome) Result(structured bool) *mcp.CallToolResult {
 }
 
 // JSON returns the structured form.
-func (o Outcome) JSON() json.RawMessage {
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err) // no field of an Outcome can fail
-	}
-	return b
-}
+func (o Outcome) JSON() json.RawMessage { return text.JSON(o) }
 
 // text returns what a model reads: what was printed to stdout, byte for byte, and after it only
 // what else there is to say.

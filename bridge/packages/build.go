@@ -79,7 +79,7 @@ func (c *Chooser) begin(name string) (*underway, error) {
 	c.work.Go(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, buildTimeout)
 		defer cancel()
-		env, err := c.recovered(ctx, name, func(step string) { c.change(u, func() { u.step = step }) })
+		env, err := c.buildNow(ctx, name, func(step string) { c.change(u, func() { u.step = step }) })
 		c.change(u, func() {
 			u.env, u.err, u.ended = env, err, true
 			delete(c.builds, name)
@@ -97,8 +97,8 @@ func (c *Chooser) change(u *underway, how func()) {
 	u.changed = make(chan struct{})
 }
 
-// recovered is buildNow, whose panic is an error: what is built was downloaded.
-func (c *Chooser) recovered(ctx context.Context, name string,
+// buildNow builds an environment. A panic of it is an error: what is built was downloaded.
+func (c *Chooser) buildNow(ctx context.Context, name string,
 	p runtime.Progress) (env environments.Environment, err error) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -108,15 +108,10 @@ func (c *Chooser) recovered(ctx context.Context, name string,
 				"has the details: please report them", name)
 		}
 	}()
-	return c.buildNow(ctx, name, p)
-}
-
-func (c *Chooser) buildNow(ctx context.Context, name string,
-	p runtime.Progress) (environments.Environment, error) {
 	if err := c.cfg.Ready(ctx, p); err != nil {
 		return environments.Environment{}, err
 	}
-	env, err := c.cfg.Source.Build(ctx, name, func(s environments.Step) {
+	env, err = c.cfg.Source.Build(ctx, name, func(s environments.Step) {
 		p(fmt.Sprintf("building the environment %s (%d%%): %s", name, s.Percent, s.Text))
 	})
 	if err == nil {

@@ -85,9 +85,7 @@ type Chooser struct {
 
 // New returns a Chooser. It asks nothing yet. Close ends what it builds.
 func New(cfg Config) *Chooser {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	c := &Chooser{cfg: cfg, builds: map[string]*underway{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c
@@ -218,8 +216,7 @@ func (c *Chooser) fallback(ctx context.Context, slow func(),
 func (c *Chooser) ask(ctx context.Context, slow func(), p runtime.Progress,
 	find func() (environments.Environment, error)) (environments.Environment, error) {
 	env, err := find()
-	var away *runtime.UnavailableError
-	if errors.As(err, &away) && (away.Dormant || away.Gone) {
+	if away, ok := errors.AsType[*runtime.UnavailableError](err); ok && (away.Dormant || away.Gone) {
 		slow()
 		if err := c.cfg.Ready(ctx, p); err != nil {
 			return env, err

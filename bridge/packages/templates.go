@@ -34,9 +34,8 @@ func (c *Chooser) Named(ctx context.Context, name string, slow func(),
 	env, err := c.ask(ctx, slow, p, func() (environments.Environment, error) {
 		return c.cfg.Source.ByName(ctx, name)
 	})
-	var unknown *environments.UnknownError
 	switch {
-	case errors.As(err, &unknown):
+	case errors.As(err, new(*environments.UnknownError)):
 		return nil, args.Errorf("there is no template %.60q; sandbox_template_list lists them", name)
 	case errors.As(err, new(*environments.NotBuiltError)) && name == environments.Data:
 		env, err = c.build(ctx, name, slow, p)

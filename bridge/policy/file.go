@@ -58,8 +58,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // Hint names the next step for a person.
 func (e *FileError) Hint() string {
-	var bad *trust.Error
-	if errors.As(e.Err, &bad) {
+	if bad, ok := errors.AsType[*trust.Error](e.Err); ok {
 		return bad.Hint()
 	}
 	if errors.Is(e.Err, fs.ErrPermission) {
@@ -76,8 +75,7 @@ func Read(path string) (*Policy, error) {
 		err = trust.System().File(path) // others could have written it, and then it allows what they want
 	}
 	if err != nil {
-		var p *os.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err // the path is said already
 		}
 		return nil, &FileError{Path: path, Err: err}
@@ -106,8 +104,7 @@ func Parse(path string, text []byte) (*Policy, error) {
 	var values map[string]any
 	if err := toml.Unmarshal(text, &values); err != nil {
 		out := &FileError{Path: path, Err: errors.New(strings.TrimPrefix(err.Error(), "toml: "))}
-		var bad *toml.DecodeError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*toml.DecodeError](err); ok {
 			out.Line, _ = bad.Position()
 			out.Key = strings.Join(bad.Key(), ".")
 		}

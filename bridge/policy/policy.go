@@ -323,20 +323,13 @@ func (s selection) String() string {
 
 // Hinted reports whether it may depend on the tool's annotations what Decide says of it.
 func (p *Policy) Hinted(t Tool) bool {
-	for _, w := range p.waiting {
-		if w.Hinted(t) {
-			return true
-		}
+	if slices.ContainsFunc(p.waiting, func(w *Policy) bool { return w.Hinted(t) }) {
+		return true
 	}
-	if len(p.hints) == 0 {
-		return false
-	}
-	for _, r := range p.rules {
-		if _, ok := r.match(t); ok {
-			return false
-		}
-	}
-	return true
+	return len(p.hints) > 0 && !slices.ContainsFunc(p.rules, func(r rule) bool {
+		_, ok := r.match(t)
+		return ok
+	})
 }
 
 // Size returns how many rules and limits the file has.

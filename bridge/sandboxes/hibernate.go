@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/hibernation"
@@ -351,22 +352,13 @@ func (c *Call) Missing() string {
 	if claim == nil {
 		return ""
 	}
-	said := ""
+	var said []string
 	if len(claim.Saved.Left) > 0 {
-		said = "not saved: "
-		for i, name := range claim.Saved.Left {
-			if i > 0 {
-				said += ", "
-			}
-			said += name
-		}
+		said = append(said, "not saved: "+strings.Join(claim.Saved.Left, ", "))
 	}
 	if claim.Lost {
-		if said != "" {
-			said += "; "
-		}
-		said += "files are those of " + claim.Saved.At.UTC().Format("2006-01-02 15:04 MST") +
-			", what came later is lost"
+		said = append(said, "files are those of "+claim.Saved.At.UTC().Format("2006-01-02 15:04 MST")+
+			", what came later is lost")
 	}
-	return said
+	return strings.Join(said, "; ")
 }

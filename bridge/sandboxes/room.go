@@ -19,11 +19,6 @@ type population struct {
 	left    chan struct{}      // closed when one of them has none any more
 }
 
-func newPopulation(most int) population {
-	return population{most: most, byID: map[string]*record{}, leaving: map[string]int{},
-		left: make(chan struct{})}
-}
-
 // of returns the sandboxes of an owner, the longest unused first.
 func (p *population) of(owner string) (own []*record) {
 	for _, b := range p.byID {

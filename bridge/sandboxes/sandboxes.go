@@ -88,7 +88,9 @@ const bridgeEnded = "the bridge has ended"
 func New(cfg Config) *Registry {
 	saving, stop := context.WithCancel(context.Background())
 	r := &Registry{cfg: cfg, began: time.Now(), ids: newIDs(cfg.Hibernation != nil),
-		live: newPopulation(cfg.Most), ended: tombstones{of: map[string]tombstone{}}, shared: map[string]string{},
+		live: population{most: cfg.Most, byID: map[string]*record{}, leaving: map[string]int{},
+			left: make(chan struct{})},
+		ended: tombstones{of: map[string]tombstone{}}, shared: map[string]string{},
 		life: context.Background(), stop: stop}
 	if cfg.Hibernation != nil {
 		r.asleep = &hibernator{Hibernation: *cfg.Hibernation, limits: cfg.Limits, saving: saving,

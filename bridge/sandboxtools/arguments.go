@@ -121,21 +121,17 @@ func (g *given) fail(format string, a ...any) {
 // has reports whether an argument is given.
 func (g *given) has(name string) bool { return g.values[name] != nil }
 
-// text returns a string, "" if it isn't given.
-func (g *given) text(name string) (s string) {
-	if v := g.values[name]; v != nil && json.Unmarshal(v, &s) != nil {
-		g.fail("argument %q must be a string, not %s", name, args.Kind(v))
-	}
-	return s
-}
-
-// yes returns a boolean, false if it isn't given.
-func (g *given) yes(name string) (is bool) {
+// value returns an argument that must be what is said, the zero value if it isn't given.
+func value[T any](g *given, name, what string) (is T) {
 	if v := g.values[name]; v != nil && json.Unmarshal(v, &is) != nil {
-		g.fail("argument %q must be true or false, not %s", name, args.Kind(v))
+		g.fail("argument %q must be "+what+", not %s", name, args.Kind(v))
 	}
 	return is
 }
+
+func (g *given) text(name string) string    { return value[string](g, name, "a string") }
+func (g *given) yes(name string) bool       { return value[bool](g, name, "true or false") }
+func (g *given) words(name string) []string { return value[[]string](g, name, "a list of strings") }
 
 // number returns a whole number from least to most.
 func (g *given) number(name string, absent, least, most int64) int64 {
@@ -185,14 +181,6 @@ func (g *given) variables(name string) map[string]string {
 		if !variableName.MatchString(k) || strings.ContainsRune(v, 0) {
 			g.fail("argument %q: %.60q can't be a variable of the environment", name, k)
 		}
-	}
-	return all
-}
-
-// words returns a list of strings.
-func (g *given) words(name string) (all []string) {
-	if v := g.values[name]; v != nil && json.Unmarshal(v, &all) != nil {
-		g.fail("argument %q must be a list of strings, not %s", name, args.Kind(v))
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/args"
 	"github.com/mcp-bridge/mcp-bridge/bridge/sandboxes"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
 )
 
@@ -79,17 +80,13 @@ type content struct {
 	Content  string `json:"content"`
 }
 
-// summary implements summarized: no model reads a zip file.
+// summary returns the text of the result: no model reads a zip file.
 func (r content) summary() json.RawMessage {
 	if r.Format != "" {
 		r.Content = "in structuredContent, which this text leaves out. To have a file instead, leave it in " +
 			"/workspace/out by run_python, or let the user take it by mcp-bridge sandbox cp ID:PATH ."
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // strings always encode
-	}
-	return text
+	return text.JSON(r)
 }
 
 func (c *call) read() (any, error) {

@@ -160,13 +160,10 @@ func (t *Tools) Call(ctx context.Context, name string, raw json.RawMessage,
 		c.report.Bytes = len(said)
 		return c.telling(mcp.NewToolResultError(said)), c.report
 	}
-	structured, err := json.Marshal(result)
-	if err != nil {
-		panic(err) // results are strings, numbers and lists of them
-	}
+	structured := text.JSON(result)
 	shown := structured
-	if s, ok := result.(summarized); ok {
-		shown = s.summary()
+	if file, is := result.(content); is {
+		shown = file.summary()
 	}
 	res := mcp.NewToolResultText(string(shown))
 	c.telling(res)
@@ -183,9 +180,6 @@ func (c *call) telling(res *mcp.CallToolResult) *mcp.CallToolResult {
 	}
 	return res
 }
-
-// summarized is a result whose text leaves out what no model can read.
-type summarized interface{ summary() json.RawMessage }
 
 // enter returns the caller's turn in the sandbox that the call names.
 func (c *call) enter() (*sandboxes.Call, error) {

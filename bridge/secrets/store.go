@@ -221,9 +221,7 @@ func (s *Store) Lock(ctx context.Context, account string) (unlock func(), err er
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	return filelock.Acquire(ctx, filepath.Join(s.Dir, account+".lock"))
+	return filelock.Within(ctx, lockWait, filepath.Join(s.Dir, account+".lock"))
 }
 
 // Key returns the random key of size bytes that is kept under a name, and where it is kept: in the

@@ -132,7 +132,6 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, b *body) (ok bool
 		length = client.MaxMessage
 	}
 	err := b.read(http.MaxBytesReader(w, r.Body, client.MaxMessage), length)
-	var long *http.MaxBytesError
 	switch {
 	case err == nil && len(bytes.TrimSpace(b.text)) == 0:
 		refuseWith(w, http.StatusBadRequest, jsonrpc.CodeParse, nil, "the body is empty: a POST brings a message")
@@ -141,7 +140,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, b *body) (ok bool
 		return true
 	case errors.Is(err, errNoRoom):
 		noRoom(w, b.of)
-	case errors.As(err, &long):
+	case errors.As(err, new(*http.MaxBytesError)):
 		tooLarge(w)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")

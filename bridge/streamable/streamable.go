@@ -10,6 +10,7 @@
 package streamable
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -115,9 +116,7 @@ type Handler struct {
 
 // New returns a Handler.
 func New(cfg Config) *Handler {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), sessions: newSessions(cfg), calls: calls{drained: make(chan struct{})},
 		turned: refusals{log: cfg.Log, proxied: cfg.Proxied, byStatus: map[int]*refused{}},

@@ -61,23 +61,29 @@ func (e *HintError) Unwrap() error { return e.Err }
 // Hint returns the next step.
 func (e *HintError) Hint() string { return e.Next }
 
+// Hint returns the next step that an error names for a person; empty for none.
+func Hint(err error) string {
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		return hinted.Hint()
+	}
+	return ""
+}
+
 // Hinted returns the error's text with its next step, where it has a Hint.
 func Hinted(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return Sentence(err.Error(), h.Hint())
+	if next := Hint(err); next != "" {
+		return Sentence(err.Error(), next)
 	}
 	return err.Error()
 }
 
 // Next returns an error and its next step, where it has a Hint, as attributes of a line in a log.
 func Next(err error) []any {
-	out := []any{"err", err}
-	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
-		out = append(out, "next", h.Hint())
+	if next := Hint(err); next != "" {
+		return []any{"err", err, "next", next}
 	}
-	return out
+	return []any{"err", err}
 }
 
 // Seconds returns a duration in seconds without trailing zeros: 30, 0.5.

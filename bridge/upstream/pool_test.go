@@ -32,8 +32,6 @@ func (g *groups) Group(int) func() {
 	return func() { g.now.Add(-1) }
 }
 
-var _ Guard = (*guard.Guard)(nil)
-
 func TestNothingStartsBeforeItIsUsed(t *testing.T) {
 	g := &groups{}
 	p := open(t, func(c *Config) { c.Guard = g }, fake("normal"))

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/discovery"
+	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 )
 
 // Config is what a Pool is made from. The zero value of each field but Servers means the default
@@ -34,7 +35,7 @@ type Config struct {
 
 	// Guard is told the process group of every server, so that they end with the bridge even when it
 	// is killed. Nil: there is no guard.
-	Guard Guard
+	Guard guard.Groups
 	// Logins has the tokens for servers that want a login; the pool closes it. Nil: there are no
 	// logins.
 	Logins Logins
@@ -74,12 +75,6 @@ type Config struct {
 	long chan struct{} // holds one for each long answer that is read
 }
 
-// A Guard is told of every process group while it exists. Its method is called concurrently and
-// must not block long.
-type Guard interface {
-	Group(pgid int) (forget func())
-}
-
 // Tool is one tool as its server defines it. The raw fields are the server's own JSON, which need
 // not be valid schemas; those it didn't send are nil.
 type Tool struct {
@@ -113,9 +108,7 @@ func (c Config) withDefaults() Config {
 	if c.Secret == nil {
 		c.Secret = func(string) (string, error) { return "", errors.New("no secrets can be read") }
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	setDefault(&c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -343,13 +342,8 @@ func (a *adopter) forget(ctx context.Context, dropped, moves []*install.Move) {
 				moves[other].Set = append(moves[other].Set, name)
 				continue
 			}
-			if len(asking(findServers(a.cfg), name)) > 0 {
-				continue
-			}
-			var gone exit.UsageError
-			err := a.secrets.remove(context.WithoutCancel(ctx), name)
-			if err != nil && !errors.As(err, &gone) {
-				a.io.Complain(err)
+			if len(asking(findServers(a.cfg), name)) == 0 {
+				a.dropSecret(context.WithoutCancel(ctx), name)
 			}
 		}
 	}

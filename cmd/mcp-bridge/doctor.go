@@ -14,11 +14,11 @@ import (
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
 	"github.com/mcp-bridge/mcp-bridge/bridge/approvals"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
-	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 	"github.com/mcp-bridge/mcp-bridge/runtime/guard"
 	"github.com/mcp-bridge/mcp-bridge/runtime/seccomp"
 	"github.com/mcp-bridge/mcp-bridge/sandbox"
@@ -99,7 +99,7 @@ func (d *doctor) row(r row) {
 
 // trouble makes the row of an error that keeps code from running.
 func (d *doctor) trouble(check string, err error, means string) {
-	fix := detect.Hint(err)
+	fix := text.Hint(err)
 	if fix == "" {
 		fix = "run it again with MCP_BRIDGE_LOG_LEVEL=debug"
 	}
@@ -136,9 +136,8 @@ func (d *doctor) visit(ctx context.Context, a *app) bool {
 	if d.driver, err = newDriver(cfg, d.guard, d.log); err == nil {
 		err = d.assemble(once)
 	}
-	var usage exit.UsageError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, new(exit.UsageError)):
 		d.say(broken, "settings", err.Error(), "no code can be run", "correct the variable, or unset it")
 		return false
 	case err != nil:
@@ -156,7 +155,7 @@ func (d *doctor) policyFollowed() bool {
 	a := approvals.New(approvalsConfig(d.log))
 	if err := a.Writable(); err != nil {
 		d.say(toKnow, approvalsCheck, err.Error(),
-			"what you approve isn't kept; once code was run, servers are held", detect.Hint(err))
+			"what you approve isn't kept; once code was run, servers are held", text.Hint(err))
 	}
 	d.trustPolicy(a)
 	switch {
@@ -297,21 +296,19 @@ func (d *doctor) servers() {
 
 // image makes the row of the image that code runs in, and gets it where it is missing.
 func (d *doctor) image(ctx context.Context) (runtime.Image, bool) {
-	here, err := d.present(ctx)
+	here, err := runtime.FirstImage(ctx, d.driver, d.cfg.Images())
 	first := d.cfg.Images()[0]
-	if err == nil && here == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
+	if err == nil && here.ID == "" && d.cfg.Pull != string(sandbox.PullNever) && !runtime.IsLocal(first) {
 		d.say(toKnow, "image", first+" is not here yet", "it is pulled now", "")
 	}
 	_, i, err := d.sandbox.Look(ctx, d.progress)
-	var gone *runtime.ImageError
-	if errors.As(err, &gone) && gone.Unreached && d.makesImage() {
+	if gone, ok := errors.AsType[*runtime.ImageError](err); ok && gone.Unreached && d.makesImage() {
 		d.say(toKnow, "image", err.Error(), "one like it is made now, from packages of Debian or Ubuntu", "")
 		if err = d.makeImage(d.parts, ctx, d.progress); err == nil {
 			_, i, err = d.sandbox.Look(ctx, d.progress)
 		}
 	}
-	var unfit *sandbox.UnfitError
-	if errors.As(err, &unfit) {
+	if unfit, ok := errors.AsType[*sandbox.UnfitError](err); ok {
 		d.say(fine, "image", imageLine(unfit.Image), "", "")
 		d.trouble("python", err, "no code can be run in it")
 		return i, false

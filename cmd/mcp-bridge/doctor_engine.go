@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/settings"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
@@ -21,10 +22,9 @@ import (
 // engines makes a row for each candidate, and returns false when none can be used.
 func (d *doctor) engines(ctx context.Context) (runtime.Facts, bool) {
 	f, err := d.driver.Survey(ctx)
-	var rest *runtime.UnavailableError
-	if errors.As(err, &rest) && rest.Dormant {
+	if rest, ok := errors.AsType[*runtime.UnavailableError](err); ok && rest.Dormant {
 		d.say(toKnow, "engine "+rest.Engine, "at rest: "+detect.Reason(err),
-			"it is started when code is run, and now", detect.Hint(err))
+			"it is started when code is run, and now", text.Hint(err))
 		if err = d.driver.Start(ctx, d.progress); err == nil {
 			f, err = d.driver.Facts(ctx)
 		}
@@ -34,7 +34,7 @@ func (d *doctor) engines(ctx context.Context) (runtime.Facts, bool) {
 		d.verdict(v, err == nil)
 	}
 	if err != nil && (len(verdicts) != 1 || verdicts[0].Err == nil) {
-		d.say(broken, "engine", "none can be used", "no code can be run", detect.Hint(err))
+		d.say(broken, "engine", "none can be used", "no code can be run", text.Hint(err))
 	}
 	return f, err == nil
 }
@@ -52,7 +52,7 @@ func (d *doctor) verdict(v detect.Verdict, works bool) {
 	case works:
 		d.say(toKnow, check, detect.Reason(v.Err), "passed over; it isn't needed", "")
 	default:
-		d.say(broken, check, detect.Reason(v.Err), "it can't be used", detect.Hint(v.Err))
+		d.say(broken, check, detect.Reason(v.Err), "it can't be used", text.Hint(v.Err))
 	}
 }
 

@@ -139,20 +139,6 @@ func imageAction(a *app,
 	}
 }
 
-// present returns the first of the configured images that the engine has, or "".
-func (p *parts) present(ctx context.Context) (string, error) {
-	for _, ref := range p.cfg.Images() {
-		_, has, err := p.driver.FindImage(ctx, ref)
-		if err != nil {
-			return "", err
-		}
-		if has {
-			return ref, nil
-		}
-	}
-	return "", nil
-}
-
 func showImages(ctx context.Context, io *terminal.Streams, p *parts) error {
 	used := false
 	for _, ref := range p.cfg.Images() {
@@ -188,17 +174,16 @@ func pullImage(ctx context.Context, io *terminal.Streams, p *parts) error {
 }
 
 func ensureImage(ctx context.Context, io *terminal.Streams, p *parts) error {
-	ref, err := p.present(ctx)
+	i, err := runtime.FirstImage(ctx, p.driver, p.cfg.Images())
 	if err != nil {
 		return err
 	}
-	if ref != "" {
-		fmt.Fprintln(io.Out, ref)
+	if i.ID != "" {
+		fmt.Fprintln(io.Out, i.Ref)
 		return nil
 	}
 	err = pullImage(ctx, io, p)
-	var missing *runtime.ImageError
-	if err == nil || !errors.As(err, &missing) || p.cfg.Image != "" {
+	if err == nil || !errors.As(err, new(*runtime.ImageError)) || p.cfg.Image != "" {
 		return err
 	}
 	io.Say(err.Error())

@@ -54,8 +54,6 @@ func envCmd(a *app) *cobra.Command {
 		Long: "Show, build and remove environments: the packages that code can import. data comes with the\n" +
 			"program; yours are files NAME.toml in mcp-bridge/environments of your configuration directory, or\n" +
 			"in MCP_BRIDGE_ENVS. See docs/environments.md.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var asJSON, files bool
 	var file string
@@ -186,12 +184,10 @@ func (c envCommands) remove(ctx context.Context, name string, files bool) error 
 	if err == nil {
 		fmt.Fprintln(c.io.Out, "removed the image of "+name)
 	}
-	var unknown *environments.UnknownError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*environments.UnknownError](err); ok {
 		return exit.Usage(errors.New(unknown.Error())) // without the hint to make one
 	}
-	var missing *environments.NotBuiltError
-	if !files || err != nil && !errors.As(err, &missing) {
+	if !files || err != nil && !errors.As(err, new(*environments.NotBuiltError)) {
 		return err
 	}
 	if err := e.Delete(name); err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,22 +25,14 @@ import (
 // agreeTimeout is how long a login waits for the user.
 const agreeTimeout = 10 * time.Minute
 
-var errNoState = errors.New("there is no place to keep a login; set HOME or XDG_STATE_HOME")
-
-// loginStore returns where logins are kept; nil if the system has no place for what lasts.
-func loginStore() *oauth.Store {
-	dir := settings.StateDir()
-	if dir == "" {
-		return nil
-	}
-	return &oauth.Store{Dir: filepath.Join(dir, "logins"), Keyring: secrets.SystemKeyring()}
-}
+// loginStore returns where logins are kept, or nil.
+func loginStore() *oauth.Store { return (*oauth.Store)(keptIn("logins")) }
 
 // loginSource returns what makes logins and hands out their tokens.
 func loginSource() (*oauth.Source, error) {
 	store := loginStore()
 	if store == nil {
-		return nil, errNoState
+		return nil, settings.ErrNoPlace
 	}
 	return oauth.NewSource(store), nil
 }
@@ -229,7 +220,7 @@ type loginJSON struct {
 func (c loginCommands) showStatus(only []string) error {
 	store := loginStore()
 	if store == nil {
-		return errNoState
+		return settings.ErrNoPlace
 	}
 	var servers []discovery.Server
 	if len(only) == 1 {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/fixture"
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/exit"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/startup"
 	"github.com/mcp-bridge/mcp-bridge/cmd/mcp-bridge/terminal"
@@ -50,18 +51,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if ctx.Err() != nil {
 		return exit.Interrupted // whatever else the error is
 	}
-	var code exit.Error
-	if errors.As(err, &code) {
+	if code, ok := errors.AsType[exit.Error](err); ok {
 		return code.Code
 	}
 	fmt.Fprintln(a.io.Err, "mcp-bridge: "+err.Error())
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		fmt.Fprintln(a.io.Err, "next: "+hinted.Hint())
+	if next := text.Hint(err); next != "" {
+		fmt.Fprintln(a.io.Err, "next: "+next)
 		return exit.Unavailable
 	}
-	var usage exit.UsageError
-	if errors.As(err, &usage) {
+	if errors.As(err, new(exit.UsageError)) {
 		return exit.Misused
 	}
 	return exit.Failed
@@ -137,7 +135,6 @@ func (a *app) endAtOnce(usual func()) {
 // printed was written. An error of its own says more; a code with which it ends anyway stays.
 func (a *app) unprinted(err error) error {
 	lost := a.io.Out.Err()
-	var ends exit.Error
 	switch {
 	case lost == nil:
 	case errors.Is(lost, syscall.EPIPE): // the reader, such as head(1), has enough
@@ -146,7 +143,7 @@ func (a *app) unprinted(err error) error {
 		}
 	case err == nil, errors.Is(err, lost) && err.Error() == lost.Error(): // the same error, without more words
 		return lostError{lost}
-	case errors.As(err, &ends):
+	case errors.As(err, new(exit.Error)):
 		fmt.Fprintln(a.io.Err, "mcp-bridge: "+lostError{lost}.Error())
 	}
 	return err
@@ -237,8 +234,7 @@ func demoServerCmd(a *app) *cobra.Command {
 				return fixture.ServeScript(cmd.Context(), a.io.In, a.frames, fixture.GitHub)
 			}
 			err := fixture.Serve(cmd.Context(), a.io.In, a.frames)
-			var own *fixture.ExitError
-			if errors.As(err, &own) {
+			if own, ok := errors.AsType[*fixture.ExitError](err); ok {
 				return exit.With(own.Code)
 			}
 			return err

@@ -68,8 +68,6 @@ func policyCmd(a *app) *cobra.Command {
 		Short: "Check and explain which tools code may call, and which you always allow",
 		Long: "Check and explain the policy that MCP_BRIDGE_POLICY names, and which tools you always allow.\n" +
 			"Servers and tools go by their real names here, as in the policy: not by those that they have in code.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	check := &cobra.Command{
 		Use: "check", Short: "Read the policy, and say what is wrong with it", Args: cobra.NoArgs,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ func (p *parts) followPolicy(ctx context.Context) {
 	path = filepath.Clean(path)
 	tick := time.NewTicker(policyEvery)
 	defer tick.Stop()
-	seen, settled, said := stateOf{}, false, ""
+	seen, settled, said := "", false, ""
 	if p.broken != nil { // that was said
 		said = p.broken.Error()
 	}
@@ -103,18 +104,11 @@ func (p *parts) takePolicy(found *policy.Policy, trusted bool) (taken bool) {
 	return true
 }
 
-// stateOf is what a file that changes has another of.
-type stateOf struct {
-	modified time.Time
-	size     int64
-	mode     os.FileMode
-}
-
-// fileState returns the state of a file; the zero value if it isn't there.
-func fileState(path string) stateOf {
+// fileState returns what is another text once a file has changed; empty if it isn't there.
+func fileState(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
-		return stateOf{}
+		return ""
 	}
-	return stateOf{info.ModTime(), info.Size(), info.Mode()}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), info.Mode())
 }

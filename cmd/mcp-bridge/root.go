@@ -66,8 +66,8 @@ func (a *app) root() *cobra.Command {
 		secretCmd(a), auth.Command(a.io), statsCmd(a), versionCmd(a), watchdogCmd(), demoServerCmd(a), manCmd())
 	cmd.InitDefaultCompletionCmd()
 	for _, sub := range cmd.Commands() {
-		if sub.Name() == "completion" { // without a RunE, cobra prints its help for an unknown shell too
-			sub.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		if !sub.Runnable() { // cobra prints the help of such a one for an unknown command too
+			sub.Args, sub.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
 	wrapArgErrors(cmd)

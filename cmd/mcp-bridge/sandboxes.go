@@ -71,12 +71,11 @@ func (p *parts) hibernation() (*sandboxes.Hibernation, error) {
 // hibernationKey returns the user's key of saved sandboxes. If there is no key yet it makes one, or
 // returns hibernation.ErrNoKey.
 func hibernationKey(log *slog.Logger, mayMake bool) ([]byte, error) {
-	dir := settings.StateDir()
-	if dir == "" {
-		return nil, errors.New("there is no place to keep it; set HOME or XDG_STATE_HOME")
+	store := keptIn("keys")
+	if store == nil {
+		return nil, settings.ErrNoPlace
 	}
 	const name = "hibernation"
-	store := &secrets.Store{Dir: filepath.Join(dir, "keys"), Keyring: secrets.SystemKeyring()}
 	key, in, err := store.Key(context.Background(), name, hibernation.KeySize, mayMake)
 	switch {
 	case errors.Is(err, secrets.ErrNone):

@@ -27,17 +27,17 @@ const (
 	leastShown = 4        // characters of one that is hidden in what servers write
 )
 
-var errNoSecrets = errors.New("there is no place to keep a secret; set HOME or XDG_STATE_HOME")
-
-// secretStore returns where the user's secrets are kept; nil if the system has no place for what
-// lasts.
-func secretStore() *secrets.Store {
+// keptIn returns where secrets of a kind are kept; nil if the system has no place for what lasts.
+func keptIn(kind string) *secrets.Store {
 	dir := settings.StateDir()
 	if dir == "" {
 		return nil
 	}
-	return &secrets.Store{Dir: filepath.Join(dir, "secrets"), Keyring: secrets.SystemKeyring()}
+	return &secrets.Store{Dir: filepath.Join(dir, kind), Keyring: secrets.SystemKeyring()}
 }
+
+// secretStore returns where the user's secrets are kept, or nil.
+func secretStore() *secrets.Store { return keptIn("secrets") }
 
 // environment returns what a scan depends on beside the files.
 func environment(cfg settings.Settings) discovery.Env {
@@ -52,7 +52,7 @@ func environment(cfg settings.Settings) discovery.Env {
 func secretValue(name string) (string, error) {
 	store := secretStore()
 	if store == nil {
-		return "", errNoSecrets
+		return "", settings.ErrNoPlace
 	}
 	value, _, err := store.Get(secrets.Account(name))
 	if errors.Is(err, secrets.ErrNone) {
@@ -71,7 +71,7 @@ type secretCommands struct {
 func withSecrets(io *terminal.Streams, do func(secretCommands) error) error {
 	store := secretStore()
 	if store == nil {
-		return errNoSecrets
+		return settings.ErrNoPlace
 	}
 	return do(secretCommands{io, store})
 }
@@ -82,8 +82,6 @@ func secretCmd(a *app) *cobra.Command {
 		Short: "Keep secrets for servers of the bridge's own files, which name them as ${secret:NAME}",
 		Long: "Keep secrets in the keyring, or without one in files that only you can read.\n" +
 			"Files in ~/.config/mcp/servers ask for one by ${secret:NAME}: docs/secrets.md.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var lines bool
 	set := &cobra.Command{

@@ -88,8 +88,7 @@ func (a *app) serve(ctx context.Context, l *listen.Listener) error {
 		}
 		held := p.approvals.HeldNames(p.catalog.Servers)
 		defer context.AfterFunc(ctx, func() {
-			var by signalError
-			if errors.As(context.Cause(ctx), &by) {
+			if by, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
 				p.log.Info("a signal ends the bridge", "signal", by.signal.String())
 			}
 		})()

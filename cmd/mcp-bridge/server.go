@@ -94,7 +94,7 @@ func hides(from discovery.Source, f discovery.Filter) (out []hideJSON) {
 }
 
 // printServer shows all that is known of one server without starting it.
-func printServer(out *terminal.Output, c discovery.Catalog) error {
+func printServer(out *terminal.Output, c discovery.Catalog) {
 	s := out.Screen()
 	for _, srv := range c.Servers {
 		fmt.Fprintf(out, "%s: used, as mcp_%s in code, by %s\n", srv.Name, aliases(c)[srv.Name], srv.Transport)
@@ -103,7 +103,6 @@ func printServer(out *terminal.Output, c discovery.Catalog) error {
 		}
 	}
 	showProblems(s, c.Problems)
-	return nil
 }
 
 // details returns what would be run or connected to, from which file, and what is hidden, a line
@@ -117,12 +116,8 @@ func details(srv discovery.Server) []string {
 		}
 	}
 	add("description", srv.Description)
-	words := []string{}
-	for _, w := range append([]string{start.Command}, start.Args...) {
-		words = append(words, text.ShellWord(w))
-	}
 	if start.Command != "" {
-		add("runs", strings.Join(words, " "))
+		add("runs", shellLine(append([]string{start.Command}, start.Args...)))
 	}
 	add("connects to", start.URL)
 	add("over the socket", start.Socket)

@@ -52,9 +52,10 @@ func serversCmd(a *app) *cobra.Command {
 			case f.json:
 				return printServersJSON(a.io.Out, catalog, nil)
 			case len(args) == 1:
-				return printServer(a.io.Out, catalog)
+				printServer(a.io.Out, catalog)
+			default:
+				printServers(a.io.Out, catalog)
 			}
-			printServers(a.io.Out, catalog)
 			return nil
 		},
 	}

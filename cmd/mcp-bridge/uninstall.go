@@ -92,6 +92,16 @@ func orphans(back []install.Return) (warning string, err error) {
 	return warning, nil
 }
 
+// dropSecret removes a secret if it is there, and says why if it can't.
+func (m mover) dropSecret(ctx context.Context, name string) bool {
+	err := m.secrets.remove(ctx, name)
+	if err == nil || errors.As(err, new(exit.UsageError)) { // there is none
+		return true
+	}
+	m.io.Complain(err)
+	return false
+}
+
 func (m mover) takeBack(ctx context.Context, back []install.Return) error {
 	failed := false
 	for _, r := range back {
@@ -113,11 +123,7 @@ func (m mover) takeBack(ctx context.Context, back []install.Return) error {
 			continue
 		}
 		for _, name := range r.Secrets {
-			var gone exit.UsageError
-			if err := m.secrets.remove(ctx, name); err != nil && !errors.As(err, &gone) {
-				failed = true
-				m.io.Complain(err)
-			}
+			failed = !m.dropSecret(ctx, name) || failed
 		}
 	}
 	return exit.If(failed)

@@ -62,19 +62,16 @@ type Entry struct {
 func (e *Entry) take(text string) { e.taken = append(e.taken, text) }
 
 // SetEnv sets a variable.
-func (e *Entry) SetEnv(name, value string) {
-	if e.Env == nil {
-		e.Env = map[string]string{}
-	}
-	e.Env[name] = value
-}
+func (e *Entry) SetEnv(name, value string) { set(&e.Env, name, value) }
 
 // SetHeader sets a header.
-func (e *Entry) SetHeader(name, value string) {
-	if e.Headers == nil {
-		e.Headers = map[string]string{}
+func (e *Entry) SetHeader(name, value string) { set(&e.Headers, name, value) }
+
+func set(to *map[string]string, name, value string) {
+	if *to == nil {
+		*to = map[string]string{}
 	}
-	e.Headers[name] = value
+	(*to)[name] = value
 }
 
 // ReadEntry reads an entry in the format of its file. What it refuses is malformed, or nothing that

@@ -154,13 +154,6 @@ func (e *Entry) Move(env Env, inputs []Input) (OwnEntry, []Asked, Refusal) {
 	return own, secrets, m.bad
 }
 
-func set(to *map[string]string, name, value string) {
-	if *to == nil {
-		*to = map[string]string{}
-	}
-	(*to)[name] = value
-}
-
 func (m *mover) refuse(reason, next string) {
 	if !m.bad.Refused() {
 		m.bad = Refusal{reason, next}

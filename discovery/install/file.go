@@ -114,8 +114,7 @@ func (f *File) apply(c fileChange) error {
 	}
 	made, err := edit.Apply(f.Path, f.New, c.Change)
 	if err != nil {
-		var bad *edit.Error
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*edit.Error](err); ok {
 			return &FileError{f.Path, "can't be changed: " + bad.Reason, bad.Next}
 		}
 		return err

@@ -119,11 +119,3 @@ func entryPath(h *config.Host, e config.Entry) (path []string, is config.Value, 
 	return nil, is, &FileError{f.Path, "has no entry " + config.Display(e.Name) + " any more",
 		"run the command again"}
 }
-
-func hint(err error) string {
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		return hinted.Hint()
-	}
-	return ""
-}

@@ -245,7 +245,7 @@ func (p *planner) belongs(i int) config.Refusal {
 		_, err = p.in.switchedOff(nil, c, was, &Move{Name: e.Name})
 	}
 	if err != nil {
-		return config.Refuse(err.Error(), hint(err))
+		return config.Refuse(err.Error(), text.Hint(err))
 	}
 	return config.Refusal{}
 }

@@ -210,8 +210,7 @@ func (n note) takeBack(f *File, c noteChange, before config.Object, known bool) 
 	}
 	now, err := edit.Parse(n.Path, f.New)
 	if err != nil {
-		var bad *edit.Error
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*edit.Error](err); ok {
 			return &FileError{n.Path, "can't be changed: " + bad.Reason, bad.Next}
 		}
 		return err

@@ -54,7 +54,7 @@ func (b *builder) parameters(input any) ([]parameter, string) {
 			required[name] = false
 		}
 	}
-	names := newNames()
+	names := nameSet{}
 	var out []parameter
 	for i, property := range append(slices.Clone(first), then...) {
 		if len(out) == maxParameters {
@@ -145,8 +145,6 @@ from global if import in is lambda nonlocal not or pass raise return try while w
 
 // nameSet gives each parameter a name of its own.
 type nameSet map[string]bool
-
-func newNames() nameSet { return nameSet{} }
 
 func (n nameSet) free(name string) string {
 	unique, between := name, "__"

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime"
 	"github.com/mcp-bridge/mcp-bridge/runtime/detect"
 )
@@ -224,7 +225,7 @@ func TestNone(t *testing.T) {
 						t.Errorf("got %v, want %q in it", err, want)
 					}
 				}
-				if hint := detect.Hint(err); !strings.Contains(hint, tt.hint) || strings.Contains(hint, tt.hidden) {
+				if hint := text.Hint(err); !strings.Contains(hint, tt.hint) || strings.Contains(hint, tt.hidden) {
 					t.Errorf("got the hint %q, want %q", hint, tt.hint)
 				}
 			})

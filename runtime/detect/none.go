@@ -33,8 +33,7 @@ func (e *noneError) Unwrap() []error {
 
 // Reason returns why an engine can't be used, in one line and without its name.
 func Reason(err error) string {
-	var u *runtime.UnavailableError
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*runtime.UnavailableError](err); ok {
 		text := u.Err.Error()
 		if u.Endpoint != "" && !strings.Contains(text, u.Endpoint) {
 			text = "at " + u.Endpoint + ": " + text
@@ -49,8 +48,7 @@ func Reason(err error) string {
 func (d *Driver) none() error {
 	if len(d.verdicts) == 1 {
 		v := d.verdicts[0]
-		var u *runtime.UnavailableError
-		if errors.As(v.Err, &u) {
+		if errors.As(v.Err, new(*runtime.UnavailableError)) {
 			return v.Err
 		}
 		return &runtime.UnavailableError{Engine: v.Name, Endpoint: v.Endpoint, Err: v.Err,
@@ -63,8 +61,9 @@ func (d *Driver) none() error {
 // less is missing there.
 func (d *Driver) next() string {
 	for _, v := range d.verdicts {
-		if next := Hint(v.Err); next != "" && !absent(v) {
-			return next
+		var hinted interface{ Hint() string }
+		if errors.As(v.Err, &hinted) && hinted.Hint() != "" && !absent(v) {
+			return hinted.Hint()
 		}
 	}
 	for _, v := range d.verdicts {
@@ -82,15 +81,6 @@ func (d *Driver) next() string {
 	}
 	return "install podman (Debian, Ubuntu: sudo apt install podman; Fedora: sudo dnf install podman; Arch:" +
 		" sudo pacman -S podman), then run: mcp-bridge doctor"
-}
-
-// Hint returns the next step that an error names for a person; empty for none.
-func Hint(err error) string {
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		return hinted.Hint()
-	}
-	return ""
 }
 
 // absent reports whether an engine isn't installed, or has no socket in any of the usual places.

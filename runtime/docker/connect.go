@@ -136,8 +136,7 @@ func (d *Driver) try(ctx context.Context, e endpoint) (*connection, error) {
 	defer cancel()
 	if err := c.greet(wait, e); err != nil {
 		c.Close()
-		var un *runtime.UnavailableError
-		if errors.As(err, &un) {
+		if errors.As(err, new(*runtime.UnavailableError)) {
 			return nil, err
 		}
 		return nil, d.Unavailable(e.URL, errors.New(runtime.OneLine(err.Error())), d.hint(err))

@@ -8,6 +8,7 @@
 package docker
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"time"
@@ -52,10 +53,7 @@ var (
 
 // New reads docker's variables and touches nothing else yet. The engine is looked for at first use.
 func New(cfg Config) *Driver {
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	d := &Driver{cfg: cfg, settings: readSettings(), log: log, warned: map[string]bool{}}
 	d.Engine = engine.New(engine.Config[*connection]{
 		Name:  "docker",

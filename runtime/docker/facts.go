@@ -82,10 +82,11 @@ func (c *connection) harden(info system.Info) error {
 		f.Enforces.PIDs, f.OwnUsers, f.Seccomp = false, true, ""
 	}
 	var why string
+	_, hasSeccomp := securityOptions(info.SecurityOptions)["seccomp"]
 	switch {
 	case gVisor:
 		why = "gVisor answers a container's system calls by itself and applies no seccomp profile to it"
-	case !hasSeccomp(info):
+	case !hasSeccomp:
 		why = "docker or its kernel is without seccomp"
 	case h.Seccomp != nil:
 		f.Seccomp = h.Seccomp.Name
@@ -101,11 +102,6 @@ func (c *connection) harden(info system.Info) error {
 
 // runsc is gVisor's OCI runtime.
 const runsc = "runsc"
-
-func hasSeccomp(info system.Info) bool {
-	_, ok := securityOptions(info.SecurityOptions)["seccomp"]
-	return ok
-}
 
 // securityOptions reads "name=seccomp,profile=default"; the value is the profile, which most have
 // none of.

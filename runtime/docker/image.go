@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -68,10 +69,7 @@ func (s *imageStore) remember(i image.InspectResponse) template {
 			name, _, _ := strings.Cut(kv, "=")
 			t.env = append(t.env, name)
 		}
-		for v := range i.Config.Volumes {
-			t.volumes = append(t.volumes, v)
-		}
-		slices.Sort(t.volumes)
+		t.volumes = slices.Sorted(maps.Keys(i.Config.Volumes))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,7 +3,6 @@ package docker
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -35,7 +34,7 @@ func (c *connection) generate(s runtime.Spec, t template) (*container.Config, *c
 		User:       s.User,
 		WorkingDir: "/",
 		Hostname:   hostname,
-		Labels:     maps.Clone(s.Labels),
+		Labels:     s.Owner.Labels(),
 
 		OpenStdin: true, StdinOnce: true, // when the client is gone the input ends, and the guest with it
 		AttachStdin: true, AttachStdout: true, AttachStderr: true,
@@ -46,10 +45,6 @@ func (c *connection) generate(s runtime.Spec, t template) (*container.Config, *c
 		// nothing in it. The namespace is the OCI runtime's, empty as well.
 		NetworkDisabled: true,
 	}
-	if config.Labels == nil {
-		config.Labels = map[string]string{}
-	}
-	maps.Copy(config.Labels, s.Owner.Labels())
 	host := &container.HostConfig{
 		LogConfig:     container.LogConfig{Type: "none"},
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
@@ -68,7 +63,7 @@ func (c *connection) generate(s runtime.Spec, t template) (*container.Config, *c
 		CgroupnsMode: container.CgroupnsModePrivate,
 		CapDrop:      []string{"ALL"},
 		SecurityOpt:  []string{"no-new-privileges"},
-		Init:         ptr(false), // the guest is its own init
+		Init:         new(false), // the guest is its own init
 		Runtime:      h.OCIRuntime,
 		Resources:    c.resources(s.Limits),
 	}
@@ -123,7 +118,7 @@ func tmpfs(dirs []runtime.Tmpfs, volumes []string) map[string]string {
 		m[v] = "ro," + safe + ",size=4096,mode=0555"
 	}
 	for _, d := range dirs {
-		m[d.Path] = fmt.Sprintf("rw,%s,size=%d,mode=%o", safe, d.Size, d.Mode)
+		m[d.Path] = fmt.Sprintf("rw,%s,size=%d,mode=1777", safe, d.Size)
 	}
 	return m
 }
@@ -139,7 +134,7 @@ func (c *connection) resources(l runtime.Limits) container.Resources {
 		r.Memory, r.MemorySwap = l.Memory, l.Memory // memory and swap together: equal numbers mean no swap
 	}
 	if c.facts.Enforces.PIDs {
-		r.PidsLimit = ptr(l.PIDs)
+		r.PidsLimit = new(l.PIDs)
 	}
 	if c.facts.Enforces.CPUs && l.CPUs > 0 {
 		cpus := l.CPUs
@@ -164,5 +159,3 @@ func compact(b []byte) string {
 	}
 	return string(short)
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -7,6 +7,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -72,11 +73,8 @@ type Engine[C connection] struct {
 
 // New returns an Engine that looks for nothing before its first use.
 func New[C connection](cfg Config[C]) *Engine[C] {
-	e := &Engine[C]{cfg: cfg, Times: cfg.Times, log: cfg.Log}
+	e := &Engine[C]{cfg: cfg, Times: cfg.Times, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}
 	e.removals = removals[C]{e: e, connected: make(chan struct{}, 1), owed: map[string]string{}}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
 	e.life, e.end = context.WithCancel(context.Background())
 	return e
 }

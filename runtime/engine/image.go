@@ -72,8 +72,7 @@ func (e *Engine[C]) PullImage(ctx context.Context, ref string, p runtime.Progres
 			return runtime.Image{}, fmt.Errorf("pulling %s: %w", name, context.Cause(ctx))
 		}
 		err = e.Lost(c, err)
-		var gone *runtime.UnavailableError
-		if errors.As(err, &gone) {
+		if errors.As(err, new(*runtime.UnavailableError)) {
 			return runtime.Image{}, err
 		}
 		return runtime.Image{}, runtime.PullError(name, err)

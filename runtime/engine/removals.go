@@ -91,8 +91,7 @@ func (r *removals[C]) try(ctx context.Context) (done bool) {
 			continue // that engine is still away
 		}
 		if err := removeWithin(ctx, r.e.Times.Cleanup, c, id); err != nil {
-			var gone *runtime.UnavailableError
-			if errors.As(r.e.Lost(c, err), &gone) {
+			if errors.As(r.e.Lost(c, err), new(*runtime.UnavailableError)) {
 				return false
 			}
 			continue

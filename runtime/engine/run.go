@@ -106,11 +106,10 @@ func (r *run[C]) create(ctx context.Context, create func(context.Context, string
 // createError tells apart why a container was not made, and removes it in case it was.
 func (r *run[C]) createError(ctx context.Context, err error) error {
 	left := r.leave(ctx, false)
-	var image *runtime.ImageError
 	switch {
 	case ctx.Err() != nil:
 		return errors.Join(context.Cause(ctx), left)
-	case errors.As(err, &image):
+	case errors.As(err, new(*runtime.ImageError)):
 		return err
 	case r.silent.Load():
 		return r.e.gone(r.c, errors.Join(err, left))

@@ -106,12 +106,6 @@ func (c cacheDir) use(name string) {
 	}
 }
 
-// used reports whether an environment has been used, and was not forgotten since.
-func (c cacheDir) used(name string) bool {
-	_, err := os.Stat(c.mark(name))
-	return err == nil && c.path != ""
-}
-
 // lastUse returns when an environment was last built or used; at is the earliest answer.
 func (c cacheDir) lastUse(name string, at time.Time) time.Time {
 	info, err := os.Stat(c.mark(name))

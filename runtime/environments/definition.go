@@ -148,8 +148,7 @@ func (d *Definition) read(trusted func(path string) error) error {
 	var f file
 	dec := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
-		var unknown *toml.StrictMissingError
-		if errors.As(err, &unknown) {
+		if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 			return fmt.Errorf("there is no setting %s; there are image, pushed, lock, imports, and in [limits]"+
 				" memory, pids and cpus", strings.Join(unknown.Errors[0].Key(), "."))
 		}

@@ -123,7 +123,11 @@ func New(cfg Config) *Environments {
 }
 
 // Follow replaces Config.Index and Config.MinAge for what is locked and built from now on.
-func (e *Environments) Follow(index string, minAge time.Duration) { e.resolver.follow(index, minAge) }
+func (e *Environments) Follow(index string, minAge time.Duration) {
+	e.resolver.mu.Lock()
+	defer e.resolver.mu.Unlock()
+	e.resolver.index, e.resolver.minAge = index, minAge
+}
 
 // NotBuiltError says that an environment is known and that the engine has no image of it. Build
 // makes it.

@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 		noise int // bytes that can't be compressed
 		want  string
 	}{
-		{"while wheels are downloaded", 3 << 20, "no space is left for wheels in "},
+		{"while wheels are downloaded", 3 << 20, "downloading large-1"},
 		{"while the layer is written", 700 << 10, "no space left on device"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mcp-bridge/mcp-bridge/runtime"
-	"github.com/mcp-bridge/mcp-bridge/runtime/wheels"
 )
 
 // Labels of an environment's image. Its containers have them too, beside an owner's.
@@ -69,9 +68,4 @@ func read(i runtime.ListedImage) (e Environment, ok bool) {
 	ok = json.Unmarshal([]byte(l[labelPython]), &e.Interpreter) == nil &&
 		json.Unmarshal([]byte(l[labelPackages]), &e.Distributions) == nil
 	return e, ok
-}
-
-// missing returns what b asks for and the environment lacks.
-func (e Environment) missing(b *wheels.Block) ([]string, error) {
-	return b.Missing(e.Interpreter, e.Distributions)
 }

@@ -68,8 +68,7 @@ const lockChanged = "its lock has changed"
 // outdated returns why an environment isn't what a build would make now.
 func (e *Environments) outdated(ctx context.Context, env Environment, d Definition) (string, error) {
 	base, err := e.base(ctx, d)
-	var missing *runtime.ImageError
-	if err != nil && !errors.As(err, &missing) {
+	if err != nil && !errors.As(err, new(*runtime.ImageError)) {
 		return "", err
 	}
 	l, lockErr := e.lock(d, env.Interpreter)
@@ -88,10 +87,8 @@ func (e *Environments) base(ctx context.Context, d Definition) (runtime.Image, e
 	if d.Image != "" {
 		images = []string{d.Image}
 	}
-	for _, ref := range images {
-		if i, ok, err := e.driver.FindImage(ctx, ref); ok || err != nil {
-			return i, err
-		}
+	if i, err := runtime.FirstImage(ctx, e.driver, images); i.ID != "" || err != nil {
+		return i, err
 	}
 	return runtime.Image{}, &runtime.ImageError{Ref: images[0], Err: errors.New("the engine doesn't have it"),
 		Next: "get it with: mcp-bridge image ensure; one that NAME.toml names, with your engine's own pull"}
@@ -172,7 +169,7 @@ func choose(all []Environment, b *wheels.Block) (best Environment, missing []str
 	}
 	found := false
 	for _, env := range all {
-		lacks, err := env.missing(b)
+		lacks, err := b.Missing(env.Interpreter, env.Distributions)
 		switch {
 		case err != nil:
 			return env, nil, err
@@ -194,7 +191,10 @@ func (e *Environments) Used(name string) { e.cache.use(name) }
 
 // Expected reports whether an environment was built or used from this machine, and not removed
 // since. It doesn't ask the engine.
-func (e *Environments) Expected(name string) bool { return e.cache.used(name) }
+func (e *Environments) Expected(name string) bool {
+	_, err := os.Stat(e.cache.mark(name))
+	return err == nil && e.cache.path != ""
+}
 
 // Remove removes an environment's images from the engine, not its file and its lock. If the engine
 // has none, the error is a *NotBuiltError or an *UnknownError.

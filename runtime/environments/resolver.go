@@ -28,14 +28,8 @@ type resolver struct {
 	trust trust.Owners
 
 	mu     sync.Mutex
-	index  string        // Config.Index, or what follow was told later
+	index  string        // Config.Index, or what Follow was told later
 	minAge time.Duration // Config.MinAge, likewise
-}
-
-func (r *resolver) follow(index string, minAge time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.index, r.minAge = index, minAge
 }
 
 // rules returns the index and the age that count now.

@@ -44,6 +44,13 @@ func Acquire(ctx context.Context, path string) (release func(), err error) {
 	}
 }
 
+// Within is Acquire that waits for so long at most.
+func Within(ctx context.Context, wait time.Duration, path string) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return Acquire(ctx, path)
+}
+
 // isAt reports whether the file that is locked is still the one at path.
 func isAt(f *flock.Flock, path string) (bool, error) {
 	locked, err := f.Stat()

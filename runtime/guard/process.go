@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Groups is where a Process registers its group: a *Guard, or nothing.
+// Groups is where a Process registers its group: a *Guard, or nothing. Its method is called
+// concurrently and must not block long.
 type Groups interface {
 	Group(pgid int) (forget func())
 }

@@ -64,9 +64,7 @@ func podName(name string) string { return strings.ToLower(name) }
 // pod writes a Spec in the cluster's words and adds the lock-down, which no Spec can change. The
 // items are those of the design's security brief; runtimetest.LockDown sees each from inside.
 func (c *connection) pod(name string, s runtime.Spec) *corev1.Pod {
-	labels := map[string]string{}
-	maps.Copy(labels, s.Labels)
-	maps.Copy(labels, s.Owner.Labels())
+	labels := s.Owner.Labels()
 	labels[labelApp], labels[labelDriver] = app, c.pods.id
 	uid, gid := ids(s.User)
 	p := &corev1.Pod{

@@ -147,8 +147,7 @@ func (d *Driver) dial(ctx context.Context, e endpoint) (*connection, error) {
 		err = c.tunnel.quoted(err)
 	}
 	c.Close()
-	var ready *runtime.UnavailableError
-	if errors.As(err, &ready) {
+	if ready, ok := errors.AsType[*runtime.UnavailableError](err); ok {
 		return nil, ready
 	}
 	return nil, d.Unavailable(e.URL, err, next)

@@ -80,8 +80,7 @@ func (s imageStore) Save(ctx context.Context, ref string, w io.Writer) error {
 
 // orMissing returns err, or a *runtime.ImageError if the engine gave it because it lacks the image.
 func (s imageStore) orMissing(ctx context.Context, ref string, err error) error {
-	var says *errorhandling.ErrorModel
-	if !errors.As(err, &says) {
+	if !errors.As(err, new(*errorhandling.ErrorModel)) {
 		return err
 	}
 	if _, has, ferr := s.Find(ctx, ref); ferr == nil && !has {

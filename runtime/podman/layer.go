@@ -23,7 +23,7 @@ func (s imageStore) CreateBare(ctx context.Context, name string, l runtime.Layer
 	g := specgen.NewSpecGenerator(l.Base, false)
 	g.Name = name
 	g.Command = []string{"python3"} // podman makes no container without a command; an image may have none
-	g.EnvHost, g.HTTPProxy = ptr(false), ptr(false)
+	g.EnvHost, g.HTTPProxy = new(false), new(false)
 	g.Labels = engine.Labels(l)
 	g.LogConfiguration = &specgen.LogConfig{Driver: "none"}
 	g.ImageVolumeMode = "ignore"

@@ -31,8 +31,6 @@ type machine struct {
 	timer   *time.Timer // until it is stopped
 }
 
-func newMachine(d *Driver) *machine { return &machine{d: d, turn: make(chan struct{}, 1)} }
-
 // asleep reports whether we have stopped the machine.
 func (m *machine) asleep() bool {
 	m.mu.Lock()

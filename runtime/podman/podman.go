@@ -78,7 +78,7 @@ func New(cfg Config) *Driver {
 	quiet()
 	d := &Driver{cfg: cfg, log: log, client: goruntime.GOOS != "linux", program: newProgram(cfg, log)}
 	d.service = &service{program: d.program, oci: cfg.Hardening.OCIRuntime, rootful: cfg.AllowRootful}
-	d.machine = newMachine(d)
+	d.machine = &machine{d: d, turn: make(chan struct{}, 1)}
 	d.Engine = engine.New(engine.Config[*connection]{
 		Name:      "podman",
 		Times:     engine.Times{Cleanup: 8 * time.Second, Silence: 3 * time.Second, Retry: 2 * time.Second},

@@ -163,8 +163,7 @@ func trustedTemp(dir string) error {
 
 func tempHint(err error) string {
 	const set = "set TMPDIR to a directory that you can write to and that has room, or unset it"
-	var bad *trust.Error
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*trust.Error](err); ok {
 		return bad.Hint() + "; or " + set
 	}
 	return set

@@ -58,11 +58,8 @@ func (d *Driver) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (ru
 // answered reports whether an error is the engine's own answer to a request, about a container that
 // it could have made.
 func answered(err error) bool {
-	var un *runtime.UnavailableError
-	var image *runtime.ImageError
-	var says *errorhandling.ErrorModel
-	var refused *engine.RefusedError
-	return (errors.As(err, &says) || errors.As(err, &refused)) && !errors.As(err, &un) && !errors.As(err, &image)
+	its := errors.As(err, new(*errorhandling.ErrorModel)) || errors.As(err, new(*engine.RefusedError))
+	return its && !errors.As(err, new(*runtime.UnavailableError)) && !errors.As(err, new(*runtime.ImageError))
 }
 
 // Create implements engine.Client. Podman 4 answers 500 for an unknown image, so it is looked for.

@@ -4,7 +4,6 @@ package podman
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"strings"
 	"time"
@@ -33,13 +32,9 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 		k, v, _ := strings.Cut(kv, "=")
 		g.Env[k] = v
 	}
-	g.UnsetEnvAll, g.EnvHost, g.HTTPProxy = ptr(true), ptr(false), ptr(false)
-	g.Stdin, g.Terminal = ptr(true), ptr(false)
-	g.Labels = maps.Clone(s.Labels)
-	if g.Labels == nil {
-		g.Labels = map[string]string{}
-	}
-	maps.Copy(g.Labels, s.Owner.Labels())
+	g.UnsetEnvAll, g.EnvHost, g.HTTPProxy = new(true), new(false), new(false)
+	g.Stdin, g.Terminal = new(true), new(false)
+	g.Labels = s.Owner.Labels()
 	g.LogConfiguration = &specgen.LogConfig{Driver: "none"}
 	g.Hostname = hostname
 	g.Systemd = "false"
@@ -50,22 +45,22 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 	// The last resorts: the engine's own clock, and removal by the engine when we are no longer there
 	// to do it.
 	g.Timeout = uint(math.Ceil(s.MaxAge.Seconds()))
-	g.Remove = ptr(true)
+	g.Remove = new(true)
 	g.RestartPolicy = "no"
 
 	// Files: a read-only root, sized tmpfs, nothing of the image's volumes, nothing of the host's
 	// names.
-	g.ReadOnlyFilesystem, g.ReadWriteTmpfs = ptr(true), ptr(false)
+	g.ReadOnlyFilesystem, g.ReadWriteTmpfs = new(true), new(false)
 	g.ImageVolumeMode = "ignore"
-	g.Volatile = ptr(true)
+	g.Volatile = new(true)
 	for _, t := range s.Tmpfs {
 		g.Mounts = append(g.Mounts, tmpfs(t))
 	}
 	// Podman 5 would mount its own read-only with the root.
-	g.Mounts = append(g.Mounts, tmpfs(runtime.Tmpfs{Path: "/dev/shm", Size: s.Limits.Shm, Mode: 0o1777}))
+	g.Mounts = append(g.Mounts, tmpfs(runtime.Tmpfs{Path: "/dev/shm", Size: s.Limits.Shm}))
 	g.Mask = []string{"/sys/dev/block"} // podman 4 masks it by itself
-	g.UseImageHosts, g.UseImageResolvConf = ptr(true), ptr(true)
-	g.Passwd = ptr(false)
+	g.UseImageHosts, g.UseImageResolvConf = new(true), new(true)
+	g.Passwd = new(false)
 
 	// Namespaces, privileges.
 	g.NetNS = specgen.Namespace{NSMode: specgen.NoNetwork}
@@ -77,9 +72,9 @@ func generate(s runtime.Spec, c *connection, oci string) *specgen.SpecGenerator 
 	g.CgroupsMode = "enabled"
 	g.User = s.User
 	g.CapDrop = []string{"ALL"}
-	g.NoNewPrivileges = ptr(true)
-	g.Privileged = ptr(false)
-	g.Init = ptr(false) // the guest is its own init
+	g.NoNewPrivileges = new(true)
+	g.Privileged = new(false)
+	g.Init = new(false) // the guest is its own init
 
 	// The engine's own defaults of AppArmor and SELinux stay as they are: named, they could only be
 	// weakened.
@@ -98,7 +93,7 @@ func tmpfs(t runtime.Tmpfs) specs.Mount {
 		Type:        "tmpfs",
 		Source:      "tmpfs",
 		Options: []string{"rw", "nosuid", "nodev", "noexec", "notmpcopyup", fmt.Sprintf("size=%d", t.Size),
-			fmt.Sprintf("mode=%o", t.Mode)},
+			"mode=1777"},
 	}
 }
 
@@ -121,7 +116,7 @@ func limit(g *specgen.SpecGenerator, l runtime.Limits, f runtime.Facts) {
 	r := &specs.LinuxResources{}
 	if f.Enforces.Memory {
 		// On cgroup v2 podman turns memory+swap into swap by itself; equal numbers mean no swap.
-		r.Memory = &specs.LinuxMemory{Limit: ptr(l.Memory), Swap: ptr(l.Memory)}
+		r.Memory = &specs.LinuxMemory{Limit: new(l.Memory), Swap: new(l.Memory)}
 	}
 	if f.Enforces.PIDs {
 		r.Pids = &specs.LinuxPids{Limit: l.PIDs}
@@ -129,11 +124,9 @@ func limit(g *specgen.SpecGenerator, l runtime.Limits, f runtime.Facts) {
 	if f.Enforces.CPUs && l.CPUs > 0 {
 		const period = 100 * time.Millisecond
 		r.CPU = &specs.LinuxCPU{
-			Period: ptr(uint64(period.Microseconds())),
-			Quota:  ptr(int64(l.CPUs * float64(period.Microseconds()))),
+			Period: new(uint64(period.Microseconds())),
+			Quota:  new(int64(l.CPUs * float64(period.Microseconds()))),
 		}
 	}
 	g.ResourceLimits = r
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -39,11 +39,10 @@ func (g Target) Spec(program string, args ...string) runtime.Spec {
 		User:    "65534:65534",
 		Limits:  runtime.Limits{Memory: 256 << 20, PIDs: 64, NoFile: 256, Shm: 8 << 20},
 		Tmpfs: []runtime.Tmpfs{
-			{Path: "/ipc", Size: 4 << 20, Mode: 0o1777},
-			{Path: "/tmp", Size: 8 << 20, Mode: 0o1777},
-			{Path: "/workspace", Size: 16 << 20, Mode: 0o1777},
+			{Path: "/ipc", Size: 4 << 20},
+			{Path: "/tmp", Size: 8 << 20},
+			{Path: "/workspace", Size: 16 << 20},
 		},
-		Labels: map[string]string{"io.mcp-bridge.test": "1"},
 		Owner:  g.Owner,
 		MaxAge: time.Minute,
 	}

@@ -176,9 +176,8 @@ var layers = []layerTest{
 	}},
 	{"a missing base is an image error", func(t *testing.T, g Target, _ string,
 		layer func(base, content string) runtime.Layer) {
-		var missing *runtime.ImageError
 		_, err := g.Driver.AddLayer(t.Context(), layer("sha256:"+strings.Repeat("1", 64), "x"))
-		if !errors.As(err, &missing) {
+		if !errors.As(err, new(*runtime.ImageError)) {
 			t.Errorf("got %v", err)
 		}
 	}},

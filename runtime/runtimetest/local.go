@@ -86,8 +86,7 @@ func (l Local) Run(ctx context.Context, s runtime.Spec, std runtime.Stdio) (runt
 	werr := cmd.Wait()
 	std.End()
 	killAll()
-	var exited *exec.ExitError
-	if werr != nil && !errors.As(werr, &exited) && !errors.Is(werr, exec.ErrWaitDelay) {
+	if werr != nil && !errors.As(werr, new(*exec.ExitError)) && !errors.Is(werr, exec.ErrWaitDelay) {
 		return runtime.Exit{}, fmt.Errorf("local: %w", werr)
 	}
 	ws, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)

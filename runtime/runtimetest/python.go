@@ -112,8 +112,7 @@ func (g Target) suite(t *testing.T, args ...string) suite {
 	s := g.Spec(suitePy, args...)
 	s.Image = suiteImage
 	s.Limits = runtime.Limits{Memory: 2 << 30, PIDs: 512, NoFile: 1024, Shm: 64 << 20}
-	s.Tmpfs = []runtime.Tmpfs{{Path: "/tmp", Size: 256 << 20, Mode: 0o1777},
-		{Path: "/workspace", Size: 256 << 20, Mode: 0o1777}}
+	s.Tmpfs = []runtime.Tmpfs{{Path: "/tmp", Size: 256 << 20}, {Path: "/workspace", Size: 256 << 20}}
 	s.MaxAge = 10 * time.Minute
 	exit, out, errs := g.run(t, s)
 	var got suite

@@ -13,10 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/mcp-bridge/mcp-bridge/bridge/text"
 	"github.com/mcp-bridge/mcp-bridge/runtime/filelock"
 )
 
@@ -66,11 +64,11 @@ const suffix, unfinished = ".whl", ".part"
 // the cache.
 func (c *Cache) Fetch(ctx context.Context, wheels []Chosen) ([]*File, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, c.diskError(err)
+		return nil, err
 	}
 	release, err := filelock.Acquire(ctx, filepath.Join(c.Dir, "lock"))
 	if err != nil {
-		return nil, c.diskError(err)
+		return nil, err
 	}
 	defer release()
 	left, _ := filepath.Glob(filepath.Join(c.Dir, "*"+unfinished)) // by processes that were killed
@@ -193,7 +191,7 @@ func (c *Cache) download(ctx context.Context, w Chosen, path string, p *progress
 	// No two have the same name: the watchdog of a process that was killed removes its own.
 	f, err := os.CreateTemp(c.Dir, w.SHA256+"-*"+unfinished)
 	if err != nil {
-		return c.diskError(err)
+		return err
 	}
 	part := f.Name()
 	if c.File != nil {
@@ -214,16 +212,7 @@ func (c *Cache) download(ctx context.Context, w Chosen, path string, p *progress
 	if err != nil {
 		_ = os.Remove(part)
 	}
-	return c.diskError(err)
-}
-
-// diskError names the directory if err says that its disk is full.
-func (c *Cache) diskError(err error) error {
-	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
-		return err
-	}
-	return &text.HintError{Err: fmt.Errorf("no space is left for wheels in %s: %w", c.Dir, err),
-		Next: "free some space there and try again; what was downloaded whole is kept"}
+	return err
 }
 
 // progress adds up what several downloads do.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,13 +192,6 @@ func TestUnavailable(t *testing.T) {
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
 		checkError(t, fetch(t, &Cache{Dir: t.TempDir()}, chosenAt(t, s.URL)), exampleFile, "can't be reached",
 			"SSL_CERT_FILE")
-	})
-	t.Run("full disk", func(t *testing.T) {
-		c := &Cache{Dir: "/cache"}
-		for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
-			checkError(t, c.diskError(&os.PathError{Op: "write", Path: "x", Err: full}), "/cache", "no space is left",
-				"free some space there")
-		}
 	})
 	t.Run("no directory", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "file")

@@ -139,15 +139,13 @@ func unreachable(ctx context.Context, host string, err error) error {
 	} else if cause != nil {
 		err = cause
 	}
-	var inURL *url.Error
-	if errors.As(err, &inURL) {
+	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		err = inURL.Err
 	}
 	e := &text.HintError{Err: fmt.Errorf("%s can't be reached: %w", host, err),
 		Next: "check that this machine is online and reaches " + host + "; behind a proxy set HTTPS_PROXY," +
 			" for a mirror of PyPI UV_DEFAULT_INDEX or PIP_INDEX_URL. What is built already works offline"}
-	var authority x509.UnknownAuthorityError
-	if errors.As(err, &authority) {
+	if errors.As(err, new(x509.UnknownAuthorityError)) {
 		e.Next = "set SSL_CERT_FILE to a file with the certificates that your network uses, as for uv"
 	}
 	return e

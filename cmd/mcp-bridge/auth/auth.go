@@ -108,8 +108,7 @@ func Func(a *identity.Authenticator, log *slog.Logger) func(*http.Request) (stri
 				log.Warn("a token was made: from now on each request needs one", "clients", Clients(a))
 			})
 		}
-		var refused *identity.Refusal
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*identity.Refusal](err); ok {
 			err = &streamable.Refusal{
 				Status: refused.Status, WWWAuthenticate: refused.Challenge, Message: refused.Message,
 			}

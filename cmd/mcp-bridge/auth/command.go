@@ -22,8 +22,6 @@ func Command(io *terminal.Streams) *cobra.Command {
 		Long: "Make and revoke the tokens by which clients of serve --http say who they are.\n" +
 			"Of each only a hash is kept, in the file that MCP_BRIDGE_HTTP_TOKENS names. Bridges that serve\n" +
 			"read it again when it changes: docs/http.md.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	add := &cobra.Command{
 		Use: "add NAME", Short: "Make a token, and show it this once",
@@ -87,13 +85,12 @@ func completeTokens(_ *cobra.Command, args []string, _ string) (names []string, 
 
 func (t tokenCommands) add(name string) error {
 	token, err := t.Add(name)
-	var bad *identity.NameError
 	switch {
 	case errors.Is(err, identity.ErrExists):
 		return exit.Usage(fmt.Errorf("%s has a token; to have another one made, first: mcp-bridge token revoke %s",
 			name, name))
 
-	case errors.As(err, &bad):
+	case errors.As(err, new(*identity.NameError)):
 		return exit.Usage(err)
 	case err != nil:
 		return err

@@ -9,8 +9,6 @@ func Command(user *Client) *cobra.Command {
 		Short: "Look into the sandboxes of bridges that are running",
 		Long: "Work on the sandboxes of your bridges that are running: docs/sandboxes.md.\n" +
 			"Each bridge listens on a socket that only you can reach.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var asJSON bool
 	list := &cobra.Command{

@@ -36,8 +36,7 @@ func (s Settings) OpenAudit(serves bool, log *slog.Logger) (*audit.Log, error) {
 		return nil, nil
 	}
 	l, err := audit.Open(audit.Config{Path: filepath.Clean(s.Audit), Arguments: s.AuditArguments})
-	var unwritable *audit.Error
-	if errors.As(err, &unwritable) {
+	if errors.As(err, new(*audit.Error)) {
 		if serves {
 			log.Error("no code will be run", text.Next(err)...)
 		}

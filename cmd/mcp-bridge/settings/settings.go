@@ -97,8 +97,7 @@ func Read() (Settings, error) {
 		return s, err
 	}
 	if err := envconfig.Process(Prefix, &s); err != nil {
-		var parse *envconfig.ParseError
-		if errors.As(err, &parse) {
+		if parse, ok := errors.AsType[*envconfig.ParseError](err); ok {
 			err = fmt.Errorf("%s=%q: %w", parse.KeyName, parse.Value, unparsed(parse))
 		}
 		return s, exit.Usage(err)

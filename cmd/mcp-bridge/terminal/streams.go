@@ -3,7 +3,6 @@ package terminal
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,9 +27,8 @@ func (s *Streams) Say(line string) { fmt.Fprintln(s.Err, line) }
 // Complain says what went wrong with one of several things; the others go on.
 func (s *Streams) Complain(err error) {
 	s.Say("mcp-bridge: " + text.Escape(err.Error()))
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		s.Say("next: " + text.Escape(hinted.Hint()))
+	if next := text.Hint(err); next != "" {
+		s.Say("next: " + text.Escape(next))
 	}
 }
 

@@ -1,5 +1,7 @@
 //go:build conformance
 
+// Package bridge has here what the conformance suite's own example server has. test/conformance/run
+// compiles this file as one of the package bridge, in the place of conformance_off.go.
 package bridge
 
 import (
