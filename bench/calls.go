@@ -39,6 +39,10 @@ func (s *suite) call(ctx context.Context, ahead *client) error {
 	if err != nil {
 		return err
 	}
+	exchange, err := ahead.exchange(ctx)
+	if err != nil {
+		return err
+	}
 	process := func(ctx context.Context) (time.Duration, error) {
 		c, err := s.serve(ctx, 0)
 		if err != nil {
@@ -50,9 +54,10 @@ func (s *suite) call(ctx context.Context, ahead *client) error {
 	first := row("the first `run_python` of a process", process)
 	warm := row("warm `run_python` of `print(1)`", ahead.one)
 	cold := row("the same without containers that wait (`MCP_BRIDGE_STANDBY=0`)", alone.one)
-	bare := beside("the guest, waiting in `podman run`, is sent `print(1)`: no bridge", exchange)
+	bare := beside("a guest that waits is sent `print(1)`, no bridge", exchange)
 	run := beside("`podman run` of `print(1)`", podmanRun(baseImage))
-	err = errors.Join(s.turns(ctx, 10, pause, first), s.turns(ctx, 100, pause, warm, cold, bare, run))
+	err = errors.Join(s.turns(ctx, 10, pause, first), s.turns(ctx, 50, pause, cold),
+		s.turns(ctx, 100, pause, warm, bare, run))
 	s.report.compare("what the bridge adds to a warm call", warm, bare)
 	return err
 }
