@@ -82,7 +82,7 @@ func attach(socket, id string) (net.Conn, io.Reader, error) {
 		_, err = fmt.Fprintf(conn, "POST /v4.0.0/libpod/containers/%s/%s HTTP/1.1\r\nHost: podman\r\n%s"+
 			"Content-Length: 0\r\n\r\n", id, what, headers)
 		in := bufio.NewReader(conn)
-		res, failed := http.ReadResponse(in, nil)
+		res, failed := http.ReadResponse(in, nil) //nolint:bodyclose // it is the connection's
 		if err = errors.Join(err, failed); err == nil && res.StatusCode >= 300 {
 			err = fmt.Errorf("podman answered %s with %s", what, res.Status)
 		}
@@ -111,8 +111,9 @@ func attach(socket, id string) (net.Conn, io.Reader, error) {
 }
 
 // exchange returns a taker that has a guest that waits in a container run printOne, until it is
-// done: what a call costs without the bridge. As the bridge does, it reaches the guest by the service
-// of podman that the bridge has started, and sends it code that its own Python has compiled.
+// done: what a call costs without the bridge. As the bridge does, it reaches the guest by the
+// service of podman that the bridge has started, and sends it code that its own Python has
+// compiled.
 func (c *client) exchange(ctx context.Context) (taker, error) {
 	m := endpoint.FindStringSubmatch(c.said.String())
 	if m == nil {
