@@ -30,8 +30,12 @@ func (s *session) request(
 		params["_meta"] = meta
 	}
 	defer s.progress.observe(id, observer)()
+	end := s.doubt.begin(ctx)
 	result, err := s.exchange(ctx, id, method, params)
-	s.heard(ctx, err)
+	end(err == nil || ctx.Err() == nil && !s.isDying())
+	if err == nil || isA[*RPCError](err) {
+		s.answered.Store(true)
+	}
 	return result, err
 }
 

@@ -95,13 +95,6 @@ func (t *idleTimer) use() (done func()) {
 	}
 }
 
-// inUse reports whether the session is in use.
-func (t *idleTimer) inUse() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.users > 0
-}
-
 // stop stops the timer for good.
 func (t *idleTimer) stop() {
 	t.mu.Lock()

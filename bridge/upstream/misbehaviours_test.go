@@ -83,6 +83,8 @@ var misbehaviours = []bad{
 	// Not answering.
 	{what: "never answers a call", mode: "normal", play: shortly(calling("never", "")), next: true},
 	{what: "is stuck in a call", mode: "normal", tool: "stuck", bound: answerSoon, next: true},
+	{what: "answers a ping without a result", mode: "odd ping", play: shortly(calling("never", "")), next: true},
+	{what: "answers no ping", mode: "no ping", tool: "never", bound: answerSoon, next: true},
 	{what: "stops reading", mode: "stops reading", play: unread, bound: readSoon, next: true},
 	{what: "is stopped (SIGSTOP)", mode: "normal", tool: "stopped", bound: answerSoon, next: true},
 	{what: "dies in a call", mode: "normal", tool: "die", next: true},

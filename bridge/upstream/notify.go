@@ -41,6 +41,9 @@ func (o *observers) observe(id json.RawMessage, f func(Progress)) (stop func()) 
 
 // notified handles a notification, or an answer without an id.
 func (s *session) notified(m *jsonrpc.Message) {
+	if m.Method != "" {
+		s.doubt.heard()
+	}
 	switch m.Method {
 	case "":
 		s.peer.noise(m.Raw)

@@ -155,35 +155,43 @@ func (p *Pool) shutDown() error {
 	return nil
 }
 
-// session returns the connection to a server, made if need be.
+// session returns the connection to a server, made if need be. A server that may be stuck is asked
+// first whether it still answers, and started again if it doesn't.
 func (p *Pool) session(ctx context.Context, server string) (*session, error) {
+	s, asked, err := p.connection(ctx, server)
+	if asked == nil {
+		return s, err
+	}
+	select {
+	case <-asked:
+		s, _, err = p.connection(ctx, server)
+		return s, err
+	case <-ctx.Done():
+		return nil, &ServerError{Server: server, Op: "asking whether it still answers", Err: ctx.Err()}
+	}
+}
+
+// connection returns the connection to a server, made if need be, and where the server is to be
+// asked first whether it still answers what is closed once it was.
+func (p *Pool) connection(ctx context.Context, server string) (*session, <-chan struct{}, error) {
 	able := able(ctx)
 	p.mu.Lock()
 	e := p.find(ctx, server)
 	switch {
 	case p.closed:
 		p.mu.Unlock()
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	case e == nil:
 		p.mu.Unlock()
-		return nil, fmt.Errorf("%w: %q", ErrUnknownServer, server)
+		return nil, nil, fmt.Errorf("%w: %q", ErrUnknownServer, server)
 	case e.ready():
-		s, asked := e.live, p.asked(e.live)
-		p.mu.Unlock()
-		if asked == nil {
-			return s, nil
-		}
-		select {
-		case <-asked:
-			return p.session(ctx, server)
-		case <-ctx.Done():
-			return nil, &ServerError{Server: server, Op: "asking whether it still answers", Err: ctx.Err()}
-		}
+		defer p.mu.Unlock()
+		return e.live, p.asked(e.live), nil
 	}
 	if e.dial == nil {
 		if err := p.startable(e); err != nil {
 			p.mu.Unlock()
-			return nil, err
+			return nil, nil, err
 		}
 		d := &dial{able: able, done: make(chan struct{})}
 		e.dial = d
@@ -193,9 +201,9 @@ func (p *Pool) session(ctx context.Context, server string) (*session, error) {
 	p.mu.Unlock()
 	select {
 	case <-d.done:
-		return d.session, d.err
+		return d.session, nil, d.err
 	case <-ctx.Done():
-		return nil, &ServerError{Server: server, Op: opStart, Err: ctx.Err()}
+		return nil, nil, &ServerError{Server: server, Op: opStart, Err: ctx.Err()}
 	}
 }
 

@@ -172,7 +172,13 @@ func (s *server) handle(r request) {
 		s.level = r.Params.Level
 		s.result(r, "{}")
 	case "ping":
-		s.result(r, "{}")
+		switch s.mode {
+		case "odd ping":
+			s.send(`{"jsonrpc":"2.0","id":%s}`, r.ID)
+		case "no ping":
+		default:
+			s.result(r, "{}")
+		}
 	case "notifications/cancelled":
 		s.mu.Lock()
 		s.cancelled = append(s.cancelled, r.Params.RequestID)

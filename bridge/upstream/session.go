@@ -113,6 +113,7 @@ func newSession(cfg Config, server discovery.Server, h hints) *session {
 		s.fail(fmt.Errorf("%w for %v; the next call starts it again", errIdle, cfg.IdleTimeout))
 	}}
 	s.logged = &ring{mask: s.mask}
+	s.doubt.open = map[int64]context.Context{}
 	s.questions = &questions{server: server.Name, calls: map[int64]caller{}}
 	return s
 }

@@ -3,68 +3,110 @@ package upstream
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// A doubt is whether a server still answers, of which a request was given up. Many servers do one
-// thing at a time: one that is stuck in a call answers no other, and would keep each caller waiting
-// for as long as that one has time.
+// longSilence is how long requests that are waited for keep a server from being asked whether it
+// still answers. It may be working on one of them, and do one thing at a time.
+const longSilence = 2 * time.Minute
+
+// A doubt records that a request to a server was given up, so that the server may be stuck in it.
+// Many servers do one thing at a time: one that is stuck would keep each caller waiting for as long
+// as that one has time. Its methods may be called concurrently.
 type doubt struct {
 	mu    sync.Mutex
-	there bool
-	ask   chan struct{} // closed once the server was asked; nil when it isn't being asked
+	last  int64
+	open  map[int64]context.Context // of the requests without an answer
+	since time.Time                 // when one was given up, nothing being heard since; zero for none
+	ask   chan struct{}             // closed once the server was asked; nil when it isn't being asked
 }
 
-// set says whether there is a doubt.
-func (d *doubt) set(there bool) {
+// begin notes a request. What it returns notes its end, and whether the server was heard.
+func (d *doubt) begin(ctx context.Context) (end func(heard bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.there = there
-}
-
-// heard notes whether the server has answered a request, of which err came. Only a child's
-// session is worth a doubt: its end ends what is stuck.
-func (s *session) heard(ctx context.Context, err error) {
-	switch {
-	case err == nil, isA[*RPCError](err):
-		s.answered.Store(true)
-		s.doubt.set(false)
-	case ctx.Err() != nil && s.server.Command != "":
-		s.doubt.set(true)
+	d.last++
+	id := d.last
+	d.open[id] = ctx
+	return func(heard bool) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.look()
+		delete(d.open, id)
+		if heard {
+			d.since = time.Time{}
+		}
 	}
 }
 
-// asked returns a channel that is closed once it is known whether a server answers that is in
-// doubt: the session goes on, or is dying. It is nil where there is no doubt, or where another
-// caller still waits for an answer, which may be what keeps the server. The caller has p.mu.
+// heard notes that the server has said something.
+func (d *doubt) heard() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.since = time.Time{}
+}
+
+// look reports whether the server may be stuck and isn't waited for, or not any more. The caller
+// has mu.
+func (d *doubt) look() bool {
+	waited := false
+	for _, ctx := range d.open {
+		if ctx.Err() == nil {
+			waited = true
+		} else if d.since.IsZero() {
+			d.since = time.Now()
+		}
+	}
+	return !d.since.IsZero() && (!waited || time.Since(d.since) > longSilence)
+}
+
+// asked returns a channel that is closed once it is known whether a server answers that may be
+// stuck: the session goes on, or is dying. It is nil where the server needn't be asked. Only that
+// of a child is asked: its end ends what is stuck. The caller has p.mu.
 func (p *Pool) asked(s *session) <-chan struct{} {
 	d := &s.doubt
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ask == nil && d.there && !s.idle.inUse() {
-		d.ask = make(chan struct{})
+	if d.ask == nil && s.server.Command != "" && d.look() {
+		asked := make(chan struct{})
+		d.ask = asked
 		p.work.Go(func() {
+			defer close(asked)
 			s.askWhetherItAnswers()
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			close(d.ask)
-			d.ask = nil
 		})
 	}
 	return d.ask
 }
 
-// askWhetherItAnswers ends the session if its server doesn't answer within PingTimeout.
+// askWhetherItAnswers ends the session if its server doesn't answer within PingTimeout, and nobody
+// waits for it.
 func (s *session) askWhetherItAnswers() {
-	method := mcp.MethodPing
+	method, params := mcp.MethodPing, map[string]any{}
 	if s.meta != nil { // the newer protocol has none
 		method = mcp.MethodServerDiscover
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.PingTimeout)
 	defer cancel()
-	if _, err := s.request(ctx, string(method), map[string]any{}); ctx.Err() != nil && err != nil {
-		s.fail(over("it has answered nothing for %v, not even a ping, after a call of it was given up, and is "+
-			"ended", s.cfg.PingTimeout))
+	id := s.conn.NewID()
+	if meta := s.metaFor(ctx, id, false); meta != nil {
+		params["_meta"] = meta
 	}
+	_, err := s.exchange(ctx, id, string(method), params)
+	if s.doubt.settle(err == nil || ctx.Err() == nil) { // any answer is one
+		s.cfg.Log.Warn("server is stuck", "server", s.server.Name, "stderr", s.peer.said())
+		s.fail(over("it did not answer a ping for %v after a call was given up, and is ended", s.cfg.PingTimeout))
+	}
+}
+
+// settle notes that the server was asked, and reports whether it is stuck.
+func (d *doubt) settle(answered bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ask = nil
+	if answered {
+		d.since = time.Time{}
+	}
+	return !answered && d.look()
 }

@@ -50,3 +50,39 @@ func TestStuckServerWithACaller(t *testing.T) {
 		t.Error("the server wasn't started again")
 	}
 }
+
+// TestDoubt: a server is asked only where a request was given up, nothing was heard since, and
+// nobody waits for it, or has for long.
+func TestDoubt(t *testing.T) {
+	given, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	for _, tt := range []struct {
+		name  string
+		open  context.Context // of a request under way
+		given time.Duration   // ago
+		heard bool
+		want  bool
+	}{
+		{name: "nothing is under way"},
+		{name: "one is waited for", open: t.Context()},
+		{name: "one is given up", open: given, want: true},
+		{name: "one was given up", given: time.Second, want: true},
+		{name: "and the server was heard", given: time.Second, heard: true},
+		{name: "and another one is waited for", open: t.Context(), given: longSilence / 2},
+		{name: "for long", open: t.Context(), given: longSilence + time.Second, want: true},
+	} {
+		d := doubt{open: map[int64]context.Context{}}
+		if tt.open != nil {
+			d.begin(tt.open)
+		}
+		if tt.given > 0 {
+			d.since = time.Now().Add(-tt.given)
+		}
+		if tt.heard {
+			d.heard()
+		}
+		if got := d.settle(false); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -56,7 +56,7 @@ type Config struct {
 	ListTimeout  time.Duration // for all pages of one list; 20 s
 	StallTimeout time.Duration // how long a server may leave its input unread while there is some; 60 s
 	CallTimeout  time.Duration // for one call, beside its context; 10 min
-	PingTimeout  time.Duration // for a ping, where a call was given up before; 10 s
+	PingTimeout  time.Duration // for a ping, where a call was given up before; 20 s
 	IdleTimeout  time.Duration // without use, until a server is ended; 15 min
 	CloseTimeout time.Duration // for Close as a whole; 5 s
 
@@ -92,7 +92,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.ListTimeout, 20*time.Second)
 	setDefault(&c.StallTimeout, time.Minute)
 	setDefault(&c.CallTimeout, 10*time.Minute)
-	setDefault(&c.PingTimeout, 10*time.Second)
+	setDefault(&c.PingTimeout, 20*time.Second)
 	setDefault(&c.IdleTimeout, 15*time.Minute)
 	setDefault(&c.CloseTimeout, 5*time.Second)
 	setDefault(&c.MaxCalls, 64)

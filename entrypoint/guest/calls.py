@@ -232,16 +232,24 @@ def report_coroutines() -> None:
     Python itself does so as it takes the variables apart, which the guest leaves out.
     """
     for name, value in list(vars(sys.modules["__main__"]).items()):
-        one = value[0] if type(value) in (list, tuple) and value else value
-        if type(one) is not CoroutineType or one in _reported:
+        kind = type(value)  # asked by "is" alone: anything else may be the code's own
+        one = value[0] if (kind is list or kind is tuple) and value else value
+        if type(one) is not CoroutineType or type(name) is not str or one in _reported:
             continue
-        import inspect
+        if not _is_new(one):
+            continue
+        _reported.add(one)
+        way = name if one is value else f"asyncio.gather(*{name})"
+        said = f"{name} has {one.cr_code.co_name}(...), which was never awaited, so none of it has run"
+        print(f"{wire.USER_FILE}: {said}; write: await {way}", file=sys.stderr)
 
-        if inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
-            _reported.add(one)
-            way = name if one is value else f"asyncio.gather(*{name})"
-            said = f"{name} has {one.__qualname__}(...), which was never awaited, so none of it has run"
-            print(f"{wire.USER_FILE}: {said}; write: await {way}", file=sys.stderr)
+
+def _is_new(one: CoroutineType[Any, Any, Any]) -> bool:
+    """Reports whether none of a coroutine has run, as inspect.getcoroutinestate does."""
+    if one.cr_frame is None or one.cr_running:
+        return False
+    suspended = getattr(one, "cr_suspended", None)  # which Python 3.10 hasn't got
+    return one.cr_frame.f_lasti < 0 if suspended is None else not suspended
 
 
 _reported: WeakSet[CoroutineType[Any, Any, Any]] = WeakSet()

@@ -145,7 +145,8 @@ def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> 
             print(f"[still running {grace:g} s after the error, and ended: {named}]", file=sys.stderr)
         elif grace:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        _each(display.finish, getattr(atexit, "_run_exitfuncs", None), report_coroutines)
+        told = None if status else report_coroutines
+        _each(display.finish, getattr(atexit, "_run_exitfuncs", None), told)
         streams.flush()
         fast.prepare()
         _exit(status)

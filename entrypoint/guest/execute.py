@@ -5,6 +5,7 @@ from __future__ import annotations
 import _ast as ast  # all that is needed of ast, which itself takes a millisecond to import
 import io
 import linecache
+import sys
 from types import CodeType
 
 from guest import wire
@@ -31,6 +32,7 @@ def run(code: str, namespace: dict[str, Any], packages: Environment | None = Non
     parts = compiled(code, lines, packages)
     if not any(part.co_flags & CO_COROUTINE for part in parts):
         for part in parts:
+            _mend(namespace)
             exec(part, namespace)
         return
     import asyncio
@@ -40,9 +42,15 @@ def run(code: str, namespace: dict[str, Any], packages: Environment | None = Non
 
 async def _run(parts: list[CodeType], namespace: dict[str, Any]) -> None:
     for part in parts:
+        _mend(namespace)
         result = eval(part, namespace)
         if part.co_flags & CO_COROUTINE:
             await result
+
+
+def _mend(namespace: dict[str, Any]) -> None:
+    """Gives back what the code may have deleted, in whose place it would get the guest's own builtins."""
+    namespace.setdefault("__builtins__", sys.modules["builtins"])
 
 
 def lines_of(code: str) -> list[str]:

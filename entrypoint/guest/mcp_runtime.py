@@ -60,21 +60,23 @@ class Runtime:
         json.loads = results.loads
         self._names = {"mcp": self._mcp, "runtime": self._runtime, "mcp_servers": self._servers}
         self._names.update(ToolError=results.ToolError, ToolTimeout=results.ToolTimeout)
-        self._names.update({name: namespace[name] for name in ("__name__", "__builtins__")})
+        self._names.update(__name__="__main__", __builtins__=sys.modules["builtins"])
         namespace.update(self._names)
 
     def install(self, execute: wire.Frame) -> None:
         """Makes known what an execute names, and nothing that one before it did."""
-        if emptied := "mcp_servers" not in self._namespace:  # by globals().clear() in earlier code
-            self._namespace.update(self._names)
+        for name, value in self._names.items():  # earlier code may have deleted them
+            self._namespace.setdefault(name, value)
         wire.OFFERED = execute["options"].get("sandboxes") is True
         self._discovered[:] = execute["options"].get("discovered") or []
         providers = {str(one.get("name")): one for one in execute.get("providers") or []}
         for name in [name for name in self._servers if name not in providers]:
             self._remove(self._servers.pop(name))
         for name, provider in providers.items():
-            if emptied or self._given.get(name) != provider:
+            if self._given.get(name) != provider:
                 self._add(Server(self._link, provider), provider)
+            elif (server := self._servers.find(name)) and server._alias != "servers":
+                self._namespace.setdefault(f"mcp_{server._alias}", server)
         self._given = providers
         self._namespace["LOADED_MCP_SERVERS"] = tuple(sorted(self._servers))
         self.export()

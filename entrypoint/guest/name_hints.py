@@ -113,9 +113,9 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
         return _LOCAL
     if not isinstance(error, NameError) or not isinstance(wrong, str):
         return ""
-    if "mcp_servers" not in namespace:  # as after globals().clear()
+    if "mcp_servers" not in namespace and "__name__" not in namespace:  # as after globals().clear()
         return "the code has deleted the names that it began with, those of the servers too: leave that out"
-    servers: dict[str, Any] = namespace["mcp_servers"] or {}
+    servers: dict[str, Any] = namespace.get("mcp_servers") or {}
     line = expressions.Place(error).line
     if tool := _spelled(wrong, list(servers.values())):
         return f"write: {_renamed(line, wrong, tool)}"

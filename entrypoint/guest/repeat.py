@@ -202,7 +202,8 @@ class Repeat:
     def _end(self, status: int) -> None:
         """Ends a call: what is shown at the end, and the word."""
         report = [lambda: packages.report(self._link)] if (packages := self._packages) else []
-        _each(report_unawaited, report_coroutines, self._display.finish, streams.flush, *report)
+        told = None if status else report_coroutines
+        _each(report_unawaited, told, self._display.finish, streams.flush, *report)
         _each(self._link.abandon)
         told = {"status": status, "unfit": spare.unfit()}
         try:

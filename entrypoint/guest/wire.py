@@ -63,7 +63,7 @@ def encode(frame: object) -> bytes:
 def decode(line: bytes) -> Frame | None:
     """The object on a line; None when there isn't one, or one that can't be held."""
     try:
-        text = line.decode().strip()
+        text = line.decode().strip(" \t\r\n")
         value, end = _parse(text)
     except (ValueError, RecursionError, MemoryError):
         return None
@@ -82,7 +82,7 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-# No Python of json's own, whose builtins the code may have replaced; and no decoder for each line.
+# Less Python of json's own, whose builtins the code may have replaced; and no decoder for each line.
 _parse = json.JSONDecoder(parse_constant=_refuse).raw_decode
 
 

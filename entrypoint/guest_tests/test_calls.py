@@ -312,6 +312,12 @@ class Styles(unittest.TestCase):
             ("r = main()\nawait asyncio.sleep(0)", held.format("r", "r")),
             ("all = [main(n) for n in range(3)]", held.format("all", "asyncio.gather(*all)")),
             ("r = main()\nr.close()", ""),
+            ("r = main()\nraise SystemExit(3)\nawait r", ""),
+            (
+                "class Odd(type):\n    def __eq__(a, b): print('asked')\n    __hash__ = type.__hash__\n"
+                "class Kind(metaclass=Odd): pass\nr = Kind()\nglobals()[type('s', (str,), {})('n')] = main()",
+                "",
+            ),
             ("r = main()\nasyncio.run(r)", ""),
             ("r = main()\nawait r", ""),
             ("r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)", ""),

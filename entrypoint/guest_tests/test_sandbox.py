@@ -473,10 +473,22 @@ class Sandboxes(unittest.TestCase):
             self.assertEqual(ran.stdout, shown, ran.error)
             self.assertIn("(this sandbox has no variable of that name now:", call("x").error["message"])
 
+    def test_a_server_that_a_call_has_deleted_is_there_again(self) -> None:
+        with Sandbox() as box:
+
+            def call(code: str) -> Ran:
+                shop = [provider("price")]
+                return box.order(type="execute", code=code, keep=True, options={}, providers=shop)
+
+            call("del mcp_shop, mcp_servers, __builtins__\nruntime = 3")
+            ran = call("print(mcp_shop is mcp_servers.shop, runtime, __builtins__.__name__)")
+            self.assertEqual(ran.stdout, "True 3 builtins\n", ran.error)
+
     def test_builtins_that_a_call_has_replaced(self) -> None:
         """The guest's own modules have those of the beginning."""
         with Sandbox() as box:
-            box.call("import builtins; builtins.len = builtins.print = lambda *given: 0")
+            box.call("import builtins; builtins.len = builtins.print = lambda *given: 0; del __builtins__")
+            box.call("__builtins__['len' if type(__builtins__) is dict else 0] = builtins.len")
             ran = box.call("len('abc')")
             self.assertEqual((ran.stdout, state(ran)), ("0\n", "kept"), ran.error)
 
