@@ -138,10 +138,14 @@ func (c *client) exchange(ctx context.Context) (taker, error) {
 			return 0, err
 		}
 		conn, out, err := attach(m[1], strings.TrimSpace(id))
-		if err != nil {
-			return 0, err
+		if err != nil { // it would never end
+			_, _, gone := program(ctx, "podman", "rm", "--force", strings.TrimSpace(id))
+			return 0, errors.Join(err, gone)
 		}
 		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(callTimeout)); err != nil {
+			return 0, err
+		}
 		frames := entrypoint.NewReader(out, entrypoint.MaxFrame)
 		_, err = conn.Write(source)
 		ready, failed := frames.Read()

@@ -15,7 +15,7 @@ var begun = regexp.MustCompile(`\[sandbox (\w+): new[^\]]*\]$`)
 // A box is a sandbox of a bridge.
 type box struct {
 	*client
-	id string
+	id, said string // what its first call printed
 }
 
 // begin begins a sandbox with code.
@@ -29,7 +29,7 @@ func (c *client) begin(ctx context.Context, code string) (*box, time.Duration, e
 	if m == nil {
 		return nil, 0, c.failed("no sandbox was begun: %.500s", out)
 	}
-	return &box{c, m[1]}, took, nil
+	return &box{c, m[1], out}, took, nil
 }
 
 // run makes a call in the sandbox that has a number of seconds.
@@ -61,7 +61,10 @@ func (s *suite) sandbox(ctx context.Context, c *client) error {
 		return err
 	}
 	first := row("the first call of a sandbox", func(ctx context.Context) (time.Duration, error) {
-		_, took, err := c.begin(ctx, printOne)
+		b, took, err := c.begin(ctx, printOne)
+		if err == nil && !strings.HasPrefix(b.said, "1\n") {
+			err = c.failed("a new sandbox printed %.500q", b.said)
+		}
 		return took, err
 	})
 	if err := s.turns(ctx, 20, pause, first); err != nil {

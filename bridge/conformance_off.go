@@ -12,7 +12,8 @@ import (
 )
 
 // What the official conformance suite asks of a server beside what the bridge offers is in builds
-// with the tag conformance alone, which have test/conformance/server.go in this package.
+// with the tag conformance alone: go build -overlay puts test/conformance/server.go into this
+// package for them, see test/conformance/run.
 
 func conformanceOptions() []server.ServerOption { return nil }
 

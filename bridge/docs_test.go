@@ -76,10 +76,10 @@ func TestOffers(t *testing.T) {
 				`server lists`},
 		{"read what isn't there", "read_resource", `{"server":"github","uri":"b"}`,
 			`validation_error: server "github": there is no b (code -32602); runtime.list_resources("github") ` +
-				`has those of that server`},
+				`says which there are`},
 		{"a prompt that isn't there", "get_prompt", `{"server":"github","name":"q"}`,
-			`validation_error: server "github": there is no q (code -32602); runtime.list_prompts("github") has ` +
-				`those of that server`},
+			`validation_error: server "github": there is no q (code -32602); runtime.list_prompts("github") says ` +
+				`which there are`},
 		{"prompt", "get_prompt", `{"server":"github","name":"p","arguments":{"a":"1"}}`,
 			`{"messages":["github","p",{"a":"1"}]}`},
 		{"completion of a prompt", "complete", `{"server":"github","name":"p","argument":"a","value":"x"}`,

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-bridge/mcp-bridge/bridge/audit"
 	"github.com/mcp-bridge/mcp-bridge/bridge/catalog"
@@ -40,8 +43,9 @@ func offered[T any](
 		})
 		if err != nil {
 			failed := callError(ctx, s, err)
-			if _, refused := errors.AsType[*upstream.RPCError](err); refused && listers[method] != "" {
-				failed.Message += fmt.Sprintf("; runtime.%s(%q) has those of that server", listers[method], s.Name)
+			refusal, _ := errors.AsType[*upstream.RPCError](err)
+			if refusal != nil && listers[method] != "" && slices.Contains(unknownName, refusal.Code) {
+				failed.Message += fmt.Sprintf("; runtime.%s(%q) says which there are", listers[method], s.Name)
 			}
 			return nil, failed
 		}
@@ -54,6 +58,9 @@ func offered[T any](
 var listers = map[string]string{
 	catalog.MethodReadResource: "list_resources", catalog.MethodGetPrompt: "list_prompts",
 }
+
+// unknownName are the codes with which a server answers that it knows no such name.
+var unknownName = []int{mcp.INVALID_PARAMS, mcp.RESOURCE_NOT_FOUND}
 
 // received returns the number of bytes that a server sent.
 func received(result any) (n int) {

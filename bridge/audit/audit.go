@@ -186,7 +186,7 @@ func (l *Log) flush(ctx context.Context, look bool) (err error) {
 		l.pending = nil // and the array that it was part of
 	}
 	if err == nil && l.lost > 0 {
-		err = fmt.Errorf("nothing could be written for a while, which lost %s; restart the bridge",
+		err = fmt.Errorf("lost %s, since nothing could be written for a while; restart the bridge",
 			text.Plural(l.lost, "record"))
 	}
 	return err

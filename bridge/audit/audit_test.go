@@ -207,7 +207,7 @@ func TestLostRecordsAreSaid(t *testing.T) {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "which lost 5 records") {
+			if err := l.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "lost 5 records") {
 				t.Errorf("got %v", err)
 			}
 			if l.held != 0 {

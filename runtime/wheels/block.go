@@ -22,7 +22,7 @@ type Block struct {
 // blockPattern is the one that PEP 723 itself gives.
 var blockPattern = regexp.MustCompile(`(?m)^# /// ([a-zA-Z0-9-]+)$\s((?:^#(?:| .*)$\s)+)^# ///$`)
 
-// openingPattern matches a line that is to begin a block, right or nearly so.
+// openingPattern matches a line that is to begin a block, or a misspelt one.
 var openingPattern = regexp.MustCompile(`(?m)^#[ \t]*///[ \t]*([a-zA-Z0-9-]+)[ \t]*$`)
 
 // blockKeys are the keys of a block, beside tool, which is for other tools.
@@ -52,13 +52,7 @@ func ParseBlock(code string) (*Block, error) {
 		found = m[2]
 	}
 	if found == "" {
-		for _, m := range openingPattern.FindAllStringSubmatch(code, -1) {
-			if m[1] == "script" || text.DidYouMean(m[1], []string{"script"}) != "" {
-				return nil, fmt.Errorf("the line %q begins no block: a block is a line \"# /// script\", "+
-					"lines that begin with \"# \", and a line \"# ///\"", cut(m[0]))
-			}
-		}
-		return nil, nil
+		return nil, nearBlock(code)
 	}
 	var comment strings.Builder
 	for line := range strings.Lines(found) {
@@ -103,6 +97,28 @@ func ParseBlock(code string) (*Block, error) {
 		b.Dependencies = append(b.Dependencies, r)
 	}
 	return b, nil
+}
+
+// nearBlock returns an error for a block of dependencies above the first statement that isn't
+// closed, or is misspelt. Below it the same lines may be part of a text.
+func nearBlock(code string) error {
+	var head strings.Builder
+	for line := range strings.Lines(code) {
+		if trimmed := strings.TrimSpace(line); trimmed != "" && trimmed[0] != '#' {
+			break
+		}
+		head.WriteString(line)
+	}
+	if !strings.Contains(head.String(), "dependencies") {
+		return nil
+	}
+	for _, m := range openingPattern.FindAllStringSubmatch(head.String(), -1) {
+		if m[1] == "script" || text.DidYouMean(m[1], []string{"script"}) != "" {
+			return fmt.Errorf("the line %q begins no block: a block is a line \"# /// script\", lines that begin "+
+				"with \"# \", and a line \"# ///\"", cut(m[0]))
+		}
+	}
+	return nil
 }
 
 // Requirement asks for a package (PEP 508): pandas>=2; python_version >= "3.11". Its extras are

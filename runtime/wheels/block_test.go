@@ -63,6 +63,8 @@ func TestParseBlock(t *testing.T) {
 		{"not closed", "# /// script\n# dependencies = [\"x\"]\nimport x\n", `"# /// script" begins no block: `},
 		{"misspelt", "# /// scrpt\r\n# dependencies = [\"x\"]\r\n# ///\r\n", `"# /// scrpt" begins no block`},
 		{"other spaces", "#/// script \n# dependencies = [\"x\"]\n# ///\n", `"#/// script " begins no block`},
+		{"a text", "s = \"\"\"\n# /// script\n# dependencies = []\n\"\"\"\n", "none"},
+		{"a heading", "# /// scripts\n# They do nothing.\nx = 1\n", "none"},
 		{"no comment", "open('file:///script')\n# see file:///script\n", "none"},
 		{"not at the start of the line", " # /// script\n # dependencies = [\"x\"]\n # ///\n", "none"},
 		{"no space", "# /// script\n#dependencies = [\"x\"]\n# ///\n", "begins no block"},
