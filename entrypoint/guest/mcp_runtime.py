@@ -31,7 +31,8 @@ class RuntimeModule(ModuleType):
             raise AttributeError(f"{self.__name__} has no {name}: {names.nothing_kept()}")
         near = names.nearest(name, (known for known in self.__dict__ if not known.startswith("_")))
         meant = f" (did you mean {near}?)" if near else ""
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}{meant}")
+        said = f"module {self.__name__!r} has no attribute {name!r}{meant}"
+        raise AttributeError(said, name=name, obj=None)  # to None Python knows nothing similar
 
 
 class Runtime:
