@@ -80,8 +80,8 @@ func (p *Pool) asked(s *session) <-chan struct{} {
 	return d.ask
 }
 
-// askWhetherItAnswers ends the session if its server doesn't answer within PingTimeout, and nobody
-// waits for it.
+// askWhetherItAnswers ends the session if its server doesn't answer within PingTimeout, and no
+// caller waits for it.
 func (s *session) askWhetherItAnswers() {
 	method, params := mcp.MethodPing, map[string]any{}
 	if s.meta != nil { // the newer protocol has none

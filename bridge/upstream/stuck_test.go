@@ -10,7 +10,7 @@ import (
 )
 
 // TestStuckServerWithACaller: as long as a caller waits for a server it isn't ended because it
-// answers nobody else, and once none does the next call starts it again.
+// answers no other one, and once none does the next call starts it again.
 func TestStuckServerWithACaller(t *testing.T) {
 	p := open(t, func(c *Config) { c.PingTimeout = 10 * time.Millisecond }, fake("normal"))
 	echo := func(ctx context.Context) error {
@@ -52,7 +52,7 @@ func TestStuckServerWithACaller(t *testing.T) {
 }
 
 // TestDoubt: a server is asked only where a request was given up, nothing was heard since, and
-// nobody waits for it, or has for long.
+// no caller waits for it, or has for long.
 func TestDoubt(t *testing.T) {
 	given, giveUp := context.WithCancel(t.Context())
 	giveUp()
