@@ -33,9 +33,9 @@ const maxDependencies = 200
 
 var errNoList = errors.New("dependencies of the block \"# /// script\" must be a list of strings")
 
-// ParseBlock returns the block "# /// script" of code, or nil if there isn't one. One that isn't
-// closed or has another name by mistake is an error: PEP 723 has it ignored, which would show only
-// where the code can't import a package.
+// ParseBlock returns the block "# /// script" of code, or nil if there isn't one. One above the
+// first statement that isn't closed, or has another name by mistake, is an error: PEP 723 has it
+// ignored, which would show only where the code can't import a package.
 func ParseBlock(code string) (*Block, error) {
 	if !strings.Contains(code, "///") {
 		return nil, nil // spares code without a block the regular expressions
