@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from _weakrefset import WeakSet  # as weakref and queue give it, which take a millisecond to import
+from _weakref import ref  # as weakref gives it, which takes a millisecond to import
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from types import CoroutineType, FrameType
+from types import FrameType
 
 try:
     from _queue import Empty, SimpleQueue
@@ -162,10 +162,10 @@ class Awaited(Coroutine[Any, Any, Any]):
     """A call that is sent when it is first awaited. One that never is says so on stderr, with its line."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
+        self._request, self.name = request, f"{request.name}(...)"
         self._inner: Coroutine[Any, Any, Any] | None = None
         self._line = user_line()
-        _unawaited.add(self)
+        _unawaited[id(self)] = ref(self)
 
     def send(self, value: Any) -> Any:
         return self._started().send(value)
@@ -174,7 +174,7 @@ class Awaited(Coroutine[Any, Any, Any]):
         return self._started().throw(*error)
 
     def close(self) -> None:
-        _unawaited.discard(self)
+        _unawaited.pop(id(self), None)
         if self._inner is not None:
             self._inner.close()
 
@@ -183,7 +183,7 @@ class Awaited(Coroutine[Any, Any, Any]):
 
     def _started(self) -> Coroutine[Any, Any, Any]:
         if self._inner is None:
-            _unawaited.discard(self)
+            _unawaited.pop(id(self), None)
             self._inner = self._request.wait()
         return self._inner
 
@@ -199,18 +199,15 @@ class Awaited(Coroutine[Any, Any, Any]):
         raise TypeError(f"{self._unready()}")
 
     def _unready(self) -> str:
-        name = self._request.name
-        return f"the call of {name} has no value before it is awaited; write: (await {name}(...))"
+        return f"the call of {self._request.name} has no value before it is awaited; write: (await {self.name})"
 
     def __repr__(self) -> str:
         return f"<call of {self._request.name}, {'not yet awaited' if self._inner is None else 'awaited'}>"
 
     def report(self) -> None:
         """Says that the call was never made."""
-        if self in _unawaited:
-            _unawaited.discard(self)
-            name = self._request.name
-            said = f"{name}(...) was never awaited, so it wasn't called; write: await {name}(...)"
+        if _unawaited.pop(id(self), None):
+            said = f"{self.name} was never awaited, so it wasn't called; write: await {self.name}"
             print(f"{self._line}: {said}", file=sys.stderr)
 
     def __del__(self) -> None:
@@ -218,41 +215,13 @@ class Awaited(Coroutine[Any, Any, Any]):
             self.report()
 
 
-_unawaited: WeakSet[Awaited] = WeakSet()
+_unawaited: dict[int, ref[Awaited]] = {}  # by id: no WeakSet, which fails where the code breaks builtins
 
 
 def report_unawaited() -> None:
-    for call in list(_unawaited):
-        call.report()
-
-
-def report_coroutines() -> None:
-    """Names the variables that hold coroutines which never began, and says so of each coroutine once.
-
-    Python itself does so as it takes the variables apart, which the guest leaves out.
-    """
-    for name, value in list(vars(sys.modules["__main__"]).items()):
-        kind = type(value)  # asked by "is" alone: anything else may be the code's own
-        one = value[0] if (kind is list or kind is tuple) and value else value
-        if type(one) is not CoroutineType or type(name) is not str or one in _reported:
-            continue
-        if not _is_new(one):
-            continue
-        _reported.add(one)
-        way = name if one is value else f"asyncio.gather(*{name})"
-        said = f"{name} has {one.cr_code.co_name}(...), which was never awaited, so none of it has run"
-        print(f"{wire.USER_FILE}: {said}; write: await {way}", file=sys.stderr)
-
-
-def _is_new(one: CoroutineType[Any, Any, Any]) -> bool:
-    """Reports whether none of a coroutine has run, as inspect.getcoroutinestate does."""
-    if one.cr_frame is None or one.cr_running:
-        return False
-    suspended = getattr(one, "cr_suspended", None)  # which Python 3.10 hasn't got
-    return one.cr_frame.f_lasti < 0 if suspended is None else not suspended
-
-
-_reported: WeakSet[CoroutineType[Any, Any, Any]] = WeakSet()
+    for one in list(_unawaited.values()):
+        if call := one():
+            call.report()
 
 
 def user_line() -> str:

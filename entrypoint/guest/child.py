@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import gc
 import os
 import select
@@ -11,9 +12,10 @@ import sys
 import threading
 
 from guest import errors, execute, limits, mcp_runtime, streams, wire
-from guest.calls import report_coroutines, report_unawaited
+from guest.calls import report_unawaited
 from guest.displayhook import Display
 from guest.fastexit import FastExit
+from guest.forgotten import report_coroutines
 from guest.light_typing import Any
 from guest.link import Link
 
@@ -105,7 +107,7 @@ def fresh_main() -> dict[str, Any]:
     """The names of the code's module __main__."""
     main = type(sys)("__main__")
     sys.modules["__main__"] = main
-    main.__dict__["__builtins__"] = sys.modules["builtins"]
+    main.__dict__["__builtins__"] = builtins
     return main.__dict__
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import _ast as ast  # all that is needed of ast, which itself takes a millisecond to import
+import builtins
 import io
 import linecache
 import sys
 from types import CodeType
 
 from guest import wire
+from guest.forgotten import report_cancelled
 from guest.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
+
     from guest.environment import Environment
 
 CO_COROUTINE = 0x80
@@ -37,20 +41,29 @@ def run(code: str, namespace: dict[str, Any], packages: Environment | None = Non
         return
     import asyncio
 
-    asyncio.run(_run(parts, namespace))
+    left: set[asyncio.Task[Any]] = set()
+    asyncio.run(_run(parts, namespace, left))
+    report_cancelled(left)
 
 
-async def _run(parts: list[CodeType], namespace: dict[str, Any]) -> None:
+async def _run(parts: list[CodeType], namespace: dict[str, Any], left: set[asyncio.Task[Any]]) -> None:
+    """Runs the parts, and gives in left the tasks that aren't done then."""
+    import asyncio
+
     for part in parts:
         _mend(namespace)
         result = eval(part, namespace)
         if part.co_flags & CO_COROUTINE:
             await result
+    try:
+        left |= asyncio.all_tasks() - {asyncio.current_task()}
+    except Exception:  # the code has put something else in the place of one of these
+        pass
 
 
 def _mend(namespace: dict[str, Any]) -> None:
     """Gives back what the code may have deleted, in whose place it would get the guest's own builtins."""
-    namespace.setdefault("__builtins__", sys.modules["builtins"])
+    namespace.setdefault("__builtins__", builtins)
 
 
 def lines_of(code: str) -> list[str]:

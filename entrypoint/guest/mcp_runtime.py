@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import sys
@@ -61,7 +62,7 @@ class Runtime:
         json.loads = results.loads
         self._names = {"mcp": self._mcp, "runtime": self._runtime, "mcp_servers": self._servers}
         self._names.update(ToolError=results.ToolError, ToolTimeout=results.ToolTimeout)
-        self._names.update(__name__="__main__", __builtins__=sys.modules["builtins"])
+        self._names.update(__name__="__main__", __builtins__=builtins)
         namespace.update(self._names)
 
     def install(self, execute: wire.Frame) -> None:

@@ -23,7 +23,7 @@ LEFT_MAX = 1 << 20  # bytes of requests that are looked through for a claim; a s
 
 _BROKEN = (
     "the code has changed or used up something that the Python program which runs it needs, such as a module"
-    " of the standard library, and that program broke down; its own traceback is at the end of stderr"
+    " of the standard library, and that program broke down; what it could say of that is at the end of stderr"
 )
 _WHY = {
     "cancel": ("cancelled", "the run was cancelled"),

@@ -12,8 +12,9 @@ import threading
 from collections.abc import Callable
 
 from guest import errors, execute, spare, streams, wire
-from guest.calls import report_coroutines, report_unawaited
+from guest.calls import report_unawaited
 from guest.displayhook import Display
+from guest.forgotten import report_coroutines
 from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
 from guest.mcp_runtime import Runtime
@@ -24,12 +25,10 @@ if TYPE_CHECKING:
 # The code may put something else in their place.
 _exit, _setitimer = os._exit, signal.setitimer
 _collects, _collect, _collect_none = gc.isenabled, gc.enable, gc.disable
-_sigtimedwait, _sigpending = signal.sigtimedwait, signal.sigpending
-# Without what makes an enum of each signal that was blocked, which takes a call 0.3 ms.
-_sigmask: Callable[..., set[int]] = getattr(
-    sys.modules.get("_signal"), "pthread_sigmask", signal.pthread_sigmask
-)
-
+# The module's own, which make no enum of each signal: that takes a call 0.3 ms, and Python that the
+# code may have broken.
+_own = sys.modules.get("_signal", signal)
+_sigmask, _sigpending, _sigtimedwait = _own.pthread_sigmask, _own.sigpending, _own.sigtimedwait
 _SIGNALS = {int(number) for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}}
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _RUNG = {signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF}  # by those

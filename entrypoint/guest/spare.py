@@ -18,8 +18,9 @@ from guest.light_typing import Any
 from guest.link import Link
 
 _fork, _exit, _setpgid, _waitpid, _write = os.fork, os._exit, os.setpgid, os.waitpid, os.write
-_sigmask, _sigwait, _sigpending = signal.pthread_sigmask, signal.sigwait, signal.sigpending
-_sigwaitinfo, _sigtimedwait, _waitid = signal.sigwaitinfo, signal.sigtimedwait, os.waitid
+_own = sys.modules.get("_signal", signal)  # as in repeat
+_sigmask, _sigwait, _sigpending = _own.pthread_sigmask, _own.sigwait, _own.sigpending
+_sigwaitinfo, _sigtimedwait, _waitid = signal.sigwaitinfo, _own.sigtimedwait, os.waitid
 
 SI_USER = 0  # the code of a signal that kill has sent
 

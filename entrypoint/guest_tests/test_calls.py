@@ -320,7 +320,7 @@ class Styles(unittest.TestCase):
             ),
             ("r = main()\nasyncio.run(r)", ""),
             ("r = main()\nawait r", ""),
-            ("r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)", ""),
+            ("r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)\nt.cancel()\nawait asyncio.sleep(0)", ""),
             (
                 "import threading, time\nr = main()\n"
                 "threading.Thread(target=lambda: (time.sleep(0.1), asyncio.run(r))).start()",
@@ -329,6 +329,32 @@ class Styles(unittest.TestCase):
         ):
             with self.subTest(code):
                 self.assertEqual(run(begin + code).stderr, told)
+
+    def test_tasks_that_the_end_cancels_are_told(self) -> None:
+        begin = "import asyncio\nasync def f(n=9): await asyncio.sleep(n)\nawait asyncio.sleep(0)\n"
+        told = "<run_python>: the end of the code cancelled {}, or what asyncio.gather returned\n"
+        for code, said in (
+            ("asyncio.gather(f(), f());", told.format("2 tasks that weren't done: f(...), f(...); await them")),
+            (
+                "asyncio.gather(mcp_shop.price(n=1), f());",
+                told.format("2 tasks that weren't done: f(...), mcp_shop.price(...); await them"),
+            ),
+            ("t = asyncio.create_task(f())", told.format("a task that wasn't done: f(...); await it")),
+            (
+                "all = [asyncio.ensure_future(f()) for n in range(7)]\nawait asyncio.sleep(0)",
+                told.format("7 tasks that weren't done: " + "f(...), " * 4 + "f(...) and 2 more; await them"),
+            ),
+            ("await asyncio.gather(f(0), f(0))", ""),
+            ("t = asyncio.create_task(f(0))\nawait asyncio.sleep(0)", ""),  # it ends by itself
+            ("t = asyncio.create_task(f())\nt.cancel()\nawait asyncio.sleep(0)", ""),
+            ("t = asyncio.create_task(f())\nraise SystemExit(0)", ""),
+            ("asyncio.all_tasks = None\nt = asyncio.create_task(f(0))\nawait t", ""),
+        ):
+            with self.subTest(code):
+                ran = run(begin + code, [provider("price")], lambda frame: {"ok": True, "result": {}})
+                # Of a gather that is gone, asyncio itself says more.
+                about = [line for line in ran.stderr.splitlines(True) if "the end of the code" in line]
+                self.assertEqual((ran.ok, "".join(about)), (True, said))
 
     def test_timeout(self) -> None:
         for call in ("mcp_shop.price.options(timeout=0.1)()", "await mcp_shop.price.options(timeout=0.1)()"):

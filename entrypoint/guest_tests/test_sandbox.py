@@ -491,6 +491,8 @@ class Sandboxes(unittest.TestCase):
             box.call("__builtins__['len' if type(__builtins__) is dict else 0] = builtins.len")
             ran = box.call("len('abc')")
             self.assertEqual((ran.stdout, state(ran)), ("0\n", "kept"), ran.error)
+            box.call("builtins.type = builtins.int = None")
+            self.assertEqual(state(box.call("0")), "kept")
 
     def test_what_is_still_there_is_not_put_back(self) -> None:
         for code in (

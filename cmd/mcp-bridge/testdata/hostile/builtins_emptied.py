@@ -1,5 +1,5 @@
-# Empties the builtins under everything that runs, the guest's own code too.
-# want: {"status":"exit|error","exitCode":"!0","stdout":"before\n"}
+# Empties the builtins under everything that runs. Nothing fails by it but what Python does at the end.
+# want: {"status":"ok","exitCode":0,"stdout":"before\n"}
 import builtins
 
 print("before")
