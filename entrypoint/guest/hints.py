@@ -25,7 +25,12 @@ _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     ((SyntaxError,), "outside async function", "make the function async def and await its call"),
     (
         (TypeError, AttributeError),
-        r"'?\b(Awaited|coroutine|async_generator)\b'? (object|has no)",
+        r"\basync_generator\b",
+        "an async generator is gone through by async for, at top level too; a list of all: [x async for x in f()]",
+    ),
+    (
+        (TypeError, AttributeError),
+        r"'?\b(Awaited|coroutine)\b'? (object|has no)",
         "its value comes with await: "
         "in code with a top-level await every call of a tool or coroutine is written await f(x)",
     ),

@@ -156,8 +156,11 @@ def _loop(loop: ast.For | ast.AsyncFor | ast.comprehension, place: Place) -> str
         if len(lines) > 1 and 0 < lines[0].count(",") == lines[1].count(","):
             write = f"for {target} in csv.DictReader({through}.splitlines()){end}"
             return f"this is CSV as text; write: {write} with import csv"
+        if lines and is_a(results.parsed(lines[0]), dict):
+            write = f"for {target} in map(json.loads, {through}.splitlines()){end}"
+            return f"this text has JSON by lines; write: {write} with import json"
         write = f"for {target} in {through}.splitlines(){end}"
-        return f"the loop goes through the letters of a text; write: {write}"
+        return f"the loop goes through the letters of a text; write: {write} and use {target} without a key"
     return ""
 
 

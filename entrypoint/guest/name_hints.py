@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import keyword
 import re
 import sys
 from collections import deque
@@ -149,7 +148,7 @@ def _name(error: BaseException, namespace: dict[str, Any]) -> str:
     own = [name for name in _visible(error, namespace) if name != wrong]
     near = names.nearest(wrong, own)
     if not near:
-        builtin = [name for name in (*dir(builtins), *keyword.kwlist) if not name.startswith("_")]
+        builtin = [name for name in dir(builtins) if not name.startswith("_")]
         near = next((name for name in builtin if len(wrong) > 2 and names.one_edit(wrong, name)), "")
     return f"did you mean {near}?" if near else _unset(wrong, line, list(servers.values()))
 

@@ -99,7 +99,12 @@ def one_edit(wrong: str, name: str) -> bool:
 
 
 class UnknownName(KeyError):
-    """A KeyError that reads as the sentence it is."""
+    """A KeyError that reads as the sentence it is, and is called what code catches it as."""
+
+    __module__ = "builtins"
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+UnknownName.__name__ = UnknownName.__qualname__ = "KeyError"

@@ -114,6 +114,8 @@ def _compiles(python: str) -> bool:
 
 def undefined(name: str, line: str, proxies: list[str], installed: str) -> str:
     """A name of JavaScript's or a shell's in a line that parses as Python's."""
+    if name == line and name in ("python", "python3", "py"):
+        return "this line only names the language: leave it out"
     if name in _SHELL and (line == name or line.startswith(f"{name} -")):
         return _command(line, proxies, installed)
     if name in ("console", "JSON"):

@@ -296,7 +296,7 @@ class Original(unittest.TestCase):
             ("import os, json\nprint(json.loads(os.environ['MCP_DISCOVERED_SERVERS'])[1]['name'])", "other"),
             (
                 "try: await runtime.call_tool('none', 'x')\nexcept Exception as e: print(type(e).__name__)",
-                "UnknownName",
+                "KeyError",
             ),
             (
                 "try: runtime.query_tool_docs_sync('bad')\nexcept RuntimeError as e: print(e)",

@@ -73,6 +73,17 @@ watched = True
         self.assertEqual(next(left), str(names.MAX_NAMES))
         self.assertEqual(names.nearest("a" * 81, ["a" * 81]), "")
 
+    def test_what_is_not_misled(self) -> None:
+        begin = "async def g():\n    yield 1\n"
+        for code, want in (
+            (begin + "for x in g(): pass", "async for"),
+            (begin + "await g()", "async for"),
+            ("python\nprint(1)", "leave it out"),
+            ("foo", "fetch it again"),  # "for" is no name
+        ):
+            with self.subTest(code):
+                self.assertIn(want, run(code).error["message"])
+
     def test_source(self) -> None:
         for code in (
             "console.log(" + "a" * 200_000 + ")",

@@ -304,6 +304,12 @@ class Slips(unittest.TestCase):
                 'write print(r["a"], r["b"], r.c, r.get',
             ),
             ("r.get('title')", text('[{"title": 1}]'), "write r[0].get('title')"),
+            (
+                "for x in r: x['a']",
+                text('{"a": 1}\n{"a": 2}'),
+                "write: for x in map(json.loads, r.splitlines()): with import json",
+            ),
+            ("for x in r: x['a']", text("a\nb"), "write: for x in r.splitlines(): and use x without a key"),
         ):
             with self.subTest(code):
                 message = ran(code, result).error["message"]
