@@ -147,6 +147,11 @@ func strictHelp(root *cobra.Command) {
 
 // flagError returns a mistake in the flags, with the flag that was most likely meant.
 func flagError(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); len(args) > 0 && cmd.HasSubCommands() {
+		if err := cmd.ValidateArgs(args); err != nil { // the flag is of a command that was meant
+			return err
+		}
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return exit.Usage(err)
