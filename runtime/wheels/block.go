@@ -23,7 +23,7 @@ type Block struct {
 var blockPattern = regexp.MustCompile(`(?m)^# /// ([a-zA-Z0-9-]+)$\s((?:^#(?:| .*)$\s)+)^# ///$`)
 
 // openingPattern matches a line that is to begin a block, or a misspelt one.
-var openingPattern = regexp.MustCompile(`(?m)^#[ \t]*///[ \t]*([a-zA-Z0-9-]+)[ \t]*$`)
+var openingPattern = regexp.MustCompile(`(?m)^#[ \t]*///[ \t]*([a-zA-Z0-9-]+)[ \t]*:?[ \t]*$`)
 
 // blockKeys are the keys of a block, beside tool, which is for other tools.
 var blockKeys = []string{"dependencies", "requires-python"}
@@ -60,7 +60,7 @@ func ParseBlock(code string) (*Block, error) {
 	}
 	var file map[string]any
 	if err := toml.Unmarshal([]byte(comment.String()), &file); err != nil {
-		return nil, fmt.Errorf("the block \"# /// script\" is no TOML: %w", err)
+		return nil, noTOML(comment.String(), err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
 		if key == "tool" || slices.Contains(blockKeys, key) {
@@ -97,6 +97,18 @@ func ParseBlock(code string) (*Block, error) {
 		b.Dependencies = append(b.Dependencies, r)
 	}
 	return b, nil
+}
+
+// noTOML returns an error of TOML in a block, with the line that it is about.
+func noTOML(block string, err error) error {
+	at, where := (*toml.DecodeError)(nil), ""
+	if errors.As(err, &at) {
+		row, _ := at.Position()
+		if lines := strings.Split(block, "\n"); row >= 1 && row <= len(lines) {
+			where = fmt.Sprintf(" in its line %d, %q", row, cut("# "+lines[row-1]))
+		}
+	}
+	return fmt.Errorf("the block \"# /// script\" is no TOML%s: %w", where, err)
 }
 
 // nearBlock returns an error for a block of dependencies above the first statement that isn't
