@@ -48,7 +48,7 @@ func (f *fakePackages) Find(ctx context.Context, b *wheels.Block) (environments.
 	case err != nil:
 		return environments.Environment{}, err
 	case len(missing) > 0:
-		return environments.Environment{}, &environments.MissingError{Missing: missing, Built: list}
+		return environments.Environment{}, &environments.MissingError{Missing: missing, Asked: missing, Built: list}
 	case len(list) == 0:
 		return environments.Environment{}, &environments.MissingError{Missing: []string{"pandas"},
 			Buildable: []string{"data"}}

@@ -41,7 +41,7 @@ type Options struct {
 	// another goroutine; after nil there is no answer but one by Request.Answer. For a request that is
 	// Refused it must have no effects.
 	Accept func(r *Request) Handler
-	// Notified is called likewise for each notification and each answer without an id.
+	// Notified is called likewise for each notification and each answer that no call waits for.
 	Notified func(m *Message)
 	// Panicked returns the error that answers a request whose handler has panicked.
 	Panicked func(r *Request, value any, stack []byte) error
@@ -419,10 +419,12 @@ func (c *Conn) route(text []byte, x exchange) (run func()) {
 		return c.broken(&m, isAnswer(text[:min(ends, len(text))]), x)
 	case m.Method == "" && m.ID == nil:
 		c.opts.Notified(&m)
-	case m.Method == "" && !c.resolve(&m) && m.Result == nil && m.Error == nil:
+	case m.Method == "" && c.resolve(&m):
+	case m.Method == "" && m.Result == nil && m.Error == nil:
 		m.Err = errNoMessage
 		return c.accept(&m, x)
 	case m.Method == "":
+		c.opts.Notified(&m)
 	case m.ID == nil:
 		if m.Method == MethodCancelled {
 			c.cancelled(m.Params)

@@ -220,7 +220,8 @@ func TestCall(t *testing.T) {
 			"its answer can't be read: the message is longer than 1000 bytes, which is the limit"},
 		{"the end of the input", "", ErrPeerGone.Error()},
 	} {
-		bubble(t, tt.name, Options{}, func(t *testing.T, p *peer) {
+		late := make(chan *Message, 2)
+		bubble(t, tt.name, Options{Notified: func(m *Message) { late <- m }}, func(t *testing.T, p *peer) {
 			got := make(chan string, 1)
 			go func() {
 				result, err := p.conn.Call(t.Context(), p.conn.NewID(), "ask", map[string]any{"a": 1})
@@ -237,6 +238,9 @@ func TestCall(t *testing.T) {
 			p.expect(`{"jsonrpc":"2.0","id":1,"method":"ask","params":{"a":1}}`)
 			p.send(`{"id":99,"result":0}`, `{"id":1,"method":"ours","params":0}`) // their ids aren't ours
 			p.expect(`{"jsonrpc":"2.0","id":1,"result":0}`)
+			if m := <-late; string(m.ID) != "99" {
+				t.Errorf("an answer to no call has the id %s", m.ID)
+			}
 			if tt.answer == "" { // in the middle of a line
 				go func() {
 					_, _ = io.WriteString(p.in, `{"id":1,"result":`)

@@ -91,6 +91,7 @@ func (s *source) Find(_ context.Context, b *wheels.Block) (best environments.Env
 		}
 	}
 	missing.Missing, _ = b.Missing(python, nil)
+	missing.Asked = missing.Missing
 	if len(s.built) > 0 && !b.Runs(python) {
 		missing.Python = b.RequiresPython
 	}

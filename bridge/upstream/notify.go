@@ -39,14 +39,16 @@ func (o *observers) observe(id json.RawMessage, f func(Progress)) (stop func()) 
 	return func() { o.byID.Delete(key) }
 }
 
-// notified handles a notification, or an answer without an id.
+// notified handles a notification, or an answer that no call waits for.
 func (s *session) notified(m *jsonrpc.Message) {
-	if m.Method != "" {
+	if m.Method != "" || m.ID != nil {
 		s.doubt.heard()
 	}
 	switch m.Method {
 	case "":
-		s.peer.noise(m.Raw)
+		if m.ID == nil {
+			s.peer.noise(m.Raw)
+		}
 	case string(mcp.MethodNotificationToolsListChanged):
 		s.tools.stale.Add(1)
 	case string(mcp.MethodNotificationCancelled):

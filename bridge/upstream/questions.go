@@ -121,7 +121,9 @@ func (s *session) accept(r *jsonrpc.Request) jsonrpc.Handler {
 	case r.Err != nil:
 		s.peer.noise(r.Raw)
 		return nil
-	case r.Method == string(mcp.MethodPing):
+	}
+	s.doubt.heard()
+	if r.Method == string(mcp.MethodPing) {
 		r.Answer(struct{}{}, nil)
 		return nil
 	}
@@ -131,6 +133,7 @@ func (s *session) accept(r *jsonrpc.Request) jsonrpc.Handler {
 		return nil
 	}
 	return func(ctx context.Context) (any, error) {
+		defer s.doubt.question()()
 		asking, cancel := context.WithCancel(who.ctx)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()

@@ -20,6 +20,7 @@ type doubt struct {
 	last  int64
 	open  map[int64]context.Context // of the requests without an answer
 	since time.Time                 // when one was given up, nothing being heard since; zero for none
+	waits int                       // how many requests of the server's own aren't answered yet
 	ask   chan struct{}             // closed once the server was asked; nil when it isn't being asked
 }
 
@@ -48,9 +49,26 @@ func (d *doubt) heard() {
 	d.since = time.Time{}
 }
 
+// question notes a request of the server's own: it may wait for the answer, and do nothing else.
+// What it returns notes the answer.
+func (d *doubt) question() (answered func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waits++
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.waits--
+		d.since = time.Time{}
+	}
+}
+
 // look reports whether the server may be stuck and isn't waited for, or not any more. The caller
 // has mu.
 func (d *doubt) look() bool {
+	if d.waits > 0 {
+		return false
+	}
 	waited := false
 	for _, ctx := range d.open {
 		if ctx.Err() == nil {
@@ -81,7 +99,7 @@ func (p *Pool) asked(s *session) <-chan struct{} {
 }
 
 // askWhetherItAnswers ends the session if its server doesn't answer within PingTimeout, and no
-// caller waits for it.
+// caller waits for it, or the callers have waited for longSilence.
 func (s *session) askWhetherItAnswers() {
 	method, params := mcp.MethodPing, map[string]any{}
 	if s.meta != nil { // the newer protocol has none

@@ -61,6 +61,7 @@ func TestDoubt(t *testing.T) {
 		open  context.Context // of a request under way
 		given time.Duration   // ago
 		heard bool
+		asks  bool // the server itself
 		want  bool
 	}{
 		{name: "nothing is under way"},
@@ -70,6 +71,8 @@ func TestDoubt(t *testing.T) {
 		{name: "and the server was heard", given: time.Second, heard: true},
 		{name: "and another one is waited for", open: t.Context(), given: longSilence / 2},
 		{name: "for long", open: t.Context(), given: longSilence + time.Second, want: true},
+		{name: "for long, and it waits for an answer itself", open: t.Context(),
+			given: longSilence + time.Second, asks: true},
 	} {
 		d := doubt{open: map[int64]context.Context{}}
 		if tt.open != nil {
@@ -80,6 +83,9 @@ func TestDoubt(t *testing.T) {
 		}
 		if tt.heard {
 			d.heard()
+		}
+		if tt.asks {
+			defer d.question()()
 		}
 		if got := d.settle(false); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)

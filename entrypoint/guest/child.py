@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import builtins
 import gc
 import os
 import select
@@ -14,8 +13,9 @@ import threading
 from guest import errors, execute, limits, mcp_runtime, streams, wire
 from guest.calls import report_unawaited
 from guest.displayhook import Display
+from guest.errors import each
 from guest.fastexit import FastExit
-from guest.forgotten import report_coroutines
+from guest.forgotten import report_variables
 from guest.light_typing import Any
 from guest.link import Link
 
@@ -107,7 +107,6 @@ def fresh_main() -> dict[str, Any]:
     """The names of the code's module __main__."""
     main = type(sys)("__main__")
     sys.modules["__main__"] = main
-    main.__dict__["__builtins__"] = builtins
     return main.__dict__
 
 
@@ -147,8 +146,8 @@ def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> 
             print(f"[still running {grace:g} s after the error, and ended: {named}]", file=sys.stderr)
         elif grace:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        told = None if status else report_coroutines
-        _each(display.finish, getattr(atexit, "_run_exitfuncs", None), told)
+        variables = None if status else report_variables
+        each(display.finish, getattr(atexit, "_run_exitfuncs", None), variables)
         streams.flush()
         fast.prepare()
         _exit(status)
@@ -156,7 +155,7 @@ def leave(status: int, display: Display, fast: FastExit, grace: float = 0.0) -> 
     if grace and running():
         signal.signal(signal.SIGALRM, end)
         signal.setitimer(signal.ITIMER_REAL, grace)
-    _each(report_unawaited, getattr(threading, "_shutdown", None))
+    each(report_unawaited, getattr(threading, "_shutdown", None))
     end()
 
 
@@ -167,15 +166,6 @@ def running() -> list[str]:
         return [one.name for one in others if not one.daemon]
     except Exception:  # the code has put something else in the place of one of these
         return []
-
-
-def _each(*steps: Any) -> None:
-    for step in steps:
-        try:
-            if step is not None:
-                step()
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
 
 
 def _import_ahead(link: Link) -> None:

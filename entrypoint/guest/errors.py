@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import sys
+from collections.abc import Callable
 
 from guest import wire
 from guest.light_typing import Any
@@ -36,6 +38,24 @@ class Reserve:
                 os.close(file)
             except OSError:  # the code has closed what wasn't its own
                 pass
+
+
+def each(*steps: Callable[[], object] | None) -> None:
+    """Calls each, and shows what one raises."""
+    for step in steps:
+        try:
+            if step is not None:
+                step()
+        except BaseException:
+            show()
+
+
+def show() -> None:
+    """Shows what was raised, as far as the code lets it."""
+    try:
+        sys.excepthook(*sys.exc_info())
+    except BaseException:
+        pass
 
 
 def told(error: BaseException, namespace: dict[str, Any], keep: bool = False) -> wire.Frame:

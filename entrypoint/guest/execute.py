@@ -10,12 +10,10 @@ import sys
 from types import CodeType
 
 from guest import wire
-from guest.forgotten import report_cancelled
+from guest.forgotten import watch_run
 from guest.light_typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import asyncio
-
     from guest.environment import Environment
 
 CO_COROUTINE = 0x80
@@ -34,6 +32,11 @@ def run(code: str, namespace: dict[str, Any], packages: Environment | None = Non
     linecache.cache[wire.USER_FILE] = (len(code), None, lines, wire.USER_FILE)
     _check(lines)
     parts = compiled(code, lines, packages)
+    if "asyncio" in code:
+        try:
+            watch_run()
+        except Exception:  # the code has put something else in the place of asyncio
+            pass
     if not any(part.co_flags & CO_COROUTINE for part in parts):
         for part in parts:
             _mend(namespace)
@@ -41,24 +44,15 @@ def run(code: str, namespace: dict[str, Any], packages: Environment | None = Non
         return
     import asyncio
 
-    left: set[asyncio.Task[Any]] = set()
-    asyncio.run(_run(parts, namespace, left))
-    report_cancelled(left)
+    asyncio.run(_run(parts, namespace))
 
 
-async def _run(parts: list[CodeType], namespace: dict[str, Any], left: set[asyncio.Task[Any]]) -> None:
-    """Runs the parts, and gives in left the tasks that aren't done then."""
-    import asyncio
-
+async def _run(parts: list[CodeType], namespace: dict[str, Any]) -> None:
     for part in parts:
         _mend(namespace)
         result = eval(part, namespace)
         if part.co_flags & CO_COROUTINE:
             await result
-    try:
-        left |= asyncio.all_tasks() - {asyncio.current_task()}
-    except Exception:  # the code has put something else in the place of one of these
-        pass
 
 
 def _mend(namespace: dict[str, Any]) -> None:

@@ -1,9 +1,13 @@
-"""Coroutines and tasks that the code has made and not awaited, which it is told of on stderr."""
+"""Coroutines and tasks that the code has made and forgotten, which it is told of on stderr.
+
+What is wrong here is passed over: the code may have put anything in the place of what is asked.
+"""
 
 from __future__ import annotations
 
 import sys
 from _weakref import ref
+from collections.abc import Callable
 from types import CoroutineType
 
 from guest import wire
@@ -14,24 +18,35 @@ if TYPE_CHECKING:
     import asyncio
 
 MAX_NAMED = 5  # tasks
+MAX_SAID = 300  # characters of an error
 
 
-def report_coroutines() -> None:
-    """Names the variables that hold coroutines which never began, and says so of each coroutine once.
+def report_variables() -> None:
+    """Names the variables that hold a coroutine which never began, or a task whose end nobody awaited.
 
-    Python itself does so as it takes the variables apart, which the guest leaves out.
+    Each is told of once. Python itself does so as it takes the variables apart, which the guest
+    leaves out.
     """
-    for name, value in list(vars(sys.modules["__main__"]).items()):
-        kind = type(value)  # asked by "is" alone: anything else may be the code's own
-        one = value[0] if (kind is list or kind is tuple) and value else value
-        if type(one) is not CoroutineType or type(name) is not str or not _is_new(one):
-            continue
-        if (before := _reported.get(id(one))) and before() is one:
-            continue
-        _reported[id(one)] = ref(one)
-        way = name if one is value else f"asyncio.gather(*{name})"
-        said = f"{name} has {one.cr_code.co_name}(...), which was never awaited, so none of it has run"
-        print(f"{wire.USER_FILE}: {said}; write: await {way}", file=sys.stderr)
+    try:
+        for name, value in list(vars(sys.modules["__main__"]).items()):
+            if type(name) is not str:
+                continue
+            kind = type(value)  # asked by "is" alone: anything else may be the code's own
+            many = kind is list or kind is tuple or kind is set
+            for one in list(value)[:MAX_NAMED] if many else [value]:
+                if (said := _coroutine(one) or _task(one)) and not _is_reported(one):
+                    way = f"asyncio.gather(*{name})" if many else name
+                    _say(f"{name} has {said}; write: await {way}")
+                    if type(one) is CoroutineType:  # the others of a list are like it
+                        break
+    except Exception:
+        pass
+
+
+def _coroutine(one: object) -> str:
+    if type(one) is not CoroutineType or not _is_new(one):
+        return ""
+    return f"{one.cr_code.co_name}(...), which was never awaited, so none of it has run"
 
 
 def _is_new(one: CoroutineType[Any, Any, Any]) -> bool:
@@ -42,24 +57,89 @@ def _is_new(one: CoroutineType[Any, Any, Any]) -> bool:
     return one.cr_frame.f_lasti < 0 if suspended is None else not suspended
 
 
-_reported: dict[int, ref[CoroutineType[Any, Any, Any]]] = {}
+def _task(one: Any) -> str:
+    """What became of a task, or of what asyncio.gather returns, that failed or that no event loop runs."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or not issubclass(type(one), asyncio.Future):
+        return ""
+    if not one.done():
+        loop = one.get_loop()
+        return "" if loop.is_running() or loop.is_closed() else f"{_name(one)}, which no event loop has run"
+    if one.cancelled() or not one._log_traceback:  # somebody has asked for its end
+        return ""
+    error = one.exception()
+    return f"{_name(one)}, which failed, and nothing awaited it: {type(error).__name__}: {error}"[:MAX_SAID]
 
 
-def report_cancelled(tasks: set[asyncio.Task[Any]]) -> None:
-    """Names the tasks that asyncio.run has cancelled at the end of the code, which it does without a word."""
-    named = sorted(_name(task) for task in tasks if task.cancelled())
-    if not named:
-        return
-    more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
-    what = "a task that wasn't" if len(named) == 1 else f"{len(named)} tasks that weren't"
-    them = "it" if len(named) == 1 else "them"
-    said = f"the end of the code cancelled {what} done: {', '.join(named[:MAX_NAMED])}{more}"
-    print(f"{wire.USER_FILE}: {said}; await {them}, or what asyncio.gather returned", file=sys.stderr)
+def _is_reported(one: Any) -> bool:
+    """Reports whether this has been asked of one before."""
+    before = _reported.get(id(one))
+    _reported[id(one)] = ref(one)
+    return before is not None and before() is one
 
 
-def _name(task: asyncio.Task[Any]) -> str:
+_reported: dict[int, ref[Any]] = {}
+
+
+def watch_run() -> None:
+    """Has asyncio.run name the tasks that it cancels at its end, which it does without a word."""
+    from asyncio import runners
+
+    own: Any = runners
+    if own._cancel_all_tasks.__module__ != __name__:
+        own._cancel_all_tasks = _telling(own._cancel_all_tasks)
+
+
+def _telling(cancel_all: Callable[[Any], None]) -> Callable[[Any], None]:
+    def cancel(loop: asyncio.AbstractEventLoop) -> None:
+        left = _left(loop)
+        cancel_all(loop)
+        _report_cancelled(left)
+
+    return cancel
+
+
+def _left(loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[Any]]:
+    """The tasks that aren't done, and that the code itself has not cancelled, where it hasn't failed."""
+    try:
+        if sys.exc_info()[0] is not None:
+            return []
+        tasks = sys.modules["asyncio"].all_tasks(loop)
+        return [task for task in tasks if not _is_cancelled(task)]
+    except Exception:
+        return []
+
+
+def _is_cancelled(task: Any) -> bool:
+    if sys.version_info >= (3, 11):
+        return bool(task.cancelling())
+    return bool(task._must_cancel or (task._fut_waiter and task._fut_waiter.cancelled()))
+
+
+def _report_cancelled(tasks: list[asyncio.Task[Any]]) -> None:
+    try:
+        named = sorted(_name(task) for task in tasks if task.cancelled())
+        if not named:
+            return
+        more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
+        listed = ", ".join(named[:MAX_NAMED]) + more
+        were, them = ("a task wasn't", "it") if len(named) == 1 else (f"{len(named)} tasks weren't", "them")
+        said = f"{were} done when the event loop ended, which cancelled {them}: {listed}"
+        _say(f"{said}; await {them}, or what asyncio.gather returned. What had begun may have taken effect")
+    except Exception:
+        pass
+
+
+def _name(task: Any) -> str:
     """What a task runs, as it is written."""
-    coroutine: object = task.get_coro()
+    coroutine = task.get_coro() if hasattr(task, "get_coro") else None
     if type(coroutine) is Awaited:
         return coroutine.name
-    return f"{coroutine.cr_code.co_name}(...)" if type(coroutine) is CoroutineType else task.get_name()
+    if type(coroutine) is CoroutineType:
+        return f"{coroutine.cr_code.co_name}(...)"
+    return "a task" if coroutine else "what asyncio.gather returned"
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None:
+        print(f"{wire.USER_FILE}: {text}", file=sys.stderr)

@@ -43,9 +43,11 @@ class Helpers:
             method.__func__.__qualname__ = f"runtime.{name}"  # which a TypeError names
         return functions
 
-    def call_tool(self, server: str, tool: str, arguments: dict[str, Any] | None = None) -> Any:
+    def call_tool(
+        self, server: str, tool: str, arguments: dict[str, Any] | None = None, **named: Any
+    ) -> Any:
         """Calls a tool by the real names (or aliases) of server and tool."""
-        return self._servers[server][tool](**(arguments or {}))
+        return self._servers[server][tool](**(arguments or {}), **named)
 
     def load_server(self, name: str) -> Any:
         """Adds a server to the run, where policy allows, or asks one again for its tools."""

@@ -24,7 +24,7 @@ _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     ),
     ((SyntaxError,), "outside async function", "make the function async def and await its call"),
     (
-        (TypeError, AttributeError),
+        (TypeError, AttributeError, ValueError),
         r"\basync_generator\b",
         "an async generator is gone through by async for, at top level too; a list of all: [x async for x in f()]",
     ),
@@ -45,6 +45,11 @@ _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
         "|expected string or bytes-like object, got 'Tool(Data|List)'"
         "|expected str instance, Tool(Data|List) found",
         "the JSON text of this result is data already: write value.text for the text, or json.dumps(value)",
+    ),
+    (
+        (RuntimeError,),
+        "^no running event loop$",
+        "code without a top-level await runs in none: await the coroutine, or await asyncio.gather(...) for some",
     ),
     ((EOFError,), "EOF when reading", "there is no input here: write the value into the code"),
 )
@@ -75,7 +80,7 @@ def _value(error: BaseException, namespace: dict[str, Any]) -> str:
     if "gather(" in (line := expressions.Place(error).line) and _GATHERED.search(str(error)):
         mended = re.sub(r"asyncio\.run\(((?:asyncio\.)?gather\(.*\))\)", r"\1", line)
         return "write: " + re.sub(r"\b(?:asyncio\.)?gather\(", "await asyncio.gather(", mended, count=1)
-    if not _NO_COROUTINE.search(str(error)) or not proxies(namespace):
+    if not _NO_COROUTINE.search(str(error)) or "async_generator" in str(error) or not proxies(namespace):
         return ""
     return _NO_LOOP
 
@@ -93,6 +98,8 @@ def _attribute(error: BaseException, namespace: dict[str, Any]) -> str:
     if not isinstance(error, AttributeError) or not isinstance(wrong, str) or owner is None:
         return ""
     if type(owner).__module__.startswith("guest."):  # a proxy says itself what there is
+        return ""
+    if len(wrong) < 3:
         return ""
     near = names.nearest(wrong, (name for name in expressions.members(owner) if not name.startswith("_")))
     return f"did you mean {near}?" if near else ""

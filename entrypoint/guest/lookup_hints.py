@@ -15,6 +15,7 @@ from guest.expressions import PLAIN, SCALARS, Place, Unknown, entries, is_a
 from guest.light_typing import Any
 
 MAX_JSON = 1_000_000  # characters of a text that is parsed
+MAX_LITERAL = 20_000  # characters of a text that is parsed as Python
 
 _ENVIRONMENT = (
     "secrets stay with the servers, and no variable of the user's machine is in here: "
@@ -103,19 +104,20 @@ def _keys(held: dict[Any, Any], key: Any, written: str, above: ast.AST | None) -
     said = f"the keys{f' of {named}' if named else ''} are {listed(held)}"
     if other := _elsewhere(held, key, above):
         return f"{said}; write: {written or 'r'}{other}"
+    strings = [name for name, _ in beginning(held) if type(name) is str and is_short(name)]
+    if type(key) is str and (near := names.nearest(key, strings, part=True)):
+        return f"{said}; did you mean {written or 'r'}[{quoted(near)}]?"
     return said
 
 
 def _elsewhere(held: dict[Any, Any], key: Any, above: ast.AST | None) -> str:
-    """Where in a dict the code may find what it looked for with a key that isn't there."""
+    """Where in a dict the code finds what it looked for with a key that isn't there."""
     if not is_short(key):
         return ""
     known = [(name, value) for name, value in beginning(held) if is_short(name)]
     lists = [name for name, value in known if is_a(value, list)]
     if is_a(key, int):
         return f"[{quoted(lists[0])}][{key}]" if len(lists) == 1 else ""
-    if near := names.nearest(str(key), [name for name, _ in known if type(name) is str], part=True):
-        return f"[{quoted(near)}]"
     for name, value in known:
         if is_a(value, dict) and dict.__contains__(value, key):
             return f"[{quoted(name)}][{quoted(key)}]"
@@ -131,14 +133,33 @@ def _text_index(error: BaseException, place: Place) -> str:
         loop = place.loop(node.value)
         if loop is not None and (said := _loop(loop, place)):
             return said
-        held = place.value(node.value)
-        if not is_a(held, str):
+        if not is_a(place.value(node.value), str):
             continue
-        written = place.text(node.value)
-        if str.__len__(held) <= MAX_JSON and is_a(results.parsed(str.__str__(held)), dict, list):
-            write = f"json.loads({written})[{place.text(node.slice)}]"
-            return f"{written} is JSON as text; write: {write}, with import json"
-        return _text(written)
+        whole, part = place.text(node), node.value
+        while True:
+            written = place.text(part)
+            if (parse := _parse(place.value(part))) and whole.startswith(written):
+                write = f"{parse}({written}){whole[len(written) :]}"
+                return f"{written} is data as text; write: {write}, with import {parse.partition('.')[0]}"
+            if not isinstance(part, ast.Subscript):
+                return _text(place.text(node.value))
+            part = part.value
+    return ""
+
+
+def _parse(held: Any) -> str:
+    """The function that makes data of a text, or ""."""
+    if not is_a(held, str) or str.__len__(held) > MAX_JSON:
+        return ""
+    text = str.__str__(held)
+    if is_a(results.parsed(text), dict, list):
+        return "json.loads"
+    if text[:1] in ("[", "{") and len(text) <= MAX_LITERAL:
+        try:
+            if is_a(ast.literal_eval(text), dict, list):  # as a server in Python has it that prints its rows
+                return "ast.literal_eval"
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            pass
     return ""
 
 
@@ -156,6 +177,9 @@ def _loop(loop: ast.For | ast.AsyncFor | ast.comprehension, place: Place) -> str
         if len(lines) > 1 and 0 < lines[0].count(",") == lines[1].count(","):
             write = f"for {target} in csv.DictReader({through}.splitlines()){end}"
             return f"this is CSV as text; write: {write} with import csv"
+        if parse := _parse(value):
+            write = f"for {target} in {parse}({through}){end}"
+            return f"this is data as text; write: {write} with import {parse.partition('.')[0]}"
         if lines and is_a(results.parsed(lines[0]), dict):
             write = f"for {target} in map(json.loads, {through}.splitlines()){end}"
             return f"this text has JSON by lines; write: {write} with import json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 import sys
@@ -62,7 +61,7 @@ class Runtime:
         json.loads = results.loads
         self._names = {"mcp": self._mcp, "runtime": self._runtime, "mcp_servers": self._servers}
         self._names.update(ToolError=results.ToolError, ToolTimeout=results.ToolTimeout)
-        self._names.update(__name__="__main__", __builtins__=builtins)
+        self._names.update(__name__="__main__")
         namespace.update(self._names)
 
     def install(self, execute: wire.Frame) -> None:

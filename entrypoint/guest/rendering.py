@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import io
 import os
 
@@ -87,6 +88,8 @@ def contents(name: str, data: Any) -> tuple[bytes, str]:
         with open(data, "rb") as file:
             raw = file.read()
     elif isinstance(data, str):
+        if missing(name, data):
+            raise FileNotFoundError(errno.ENOENT, "the code has written no such file", data)
         raw = data.encode("utf-8", "surrogatepass")
         if mime.guess(name, raw) == mime.BYTES and not end:
             return raw, mime.TEXT
@@ -131,6 +134,14 @@ def own_file(data: Any) -> bool:
     if len(data) > MAX_PATH or not data.isprintable():
         return False
     return os.path.realpath(data).startswith(WRITABLE) and os.path.isfile(data)
+
+
+def missing(name: str, data: str) -> bool:
+    """Whether data is the path of a file of that kind that isn't there: a text like it is hardly meant."""
+    if isinstance(data, results.Content) or len(data) > MAX_PATH or not data.isprintable() or " " in data:
+        return False
+    end = mime.ending(data)
+    return bool(end) and end == mime.ending(name) and (data == name or data.startswith(WRITABLE))
 
 
 def checked(kind: str) -> str:

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from guest import errors, execute, spare, streams, wire
 from guest.calls import report_unawaited
 from guest.displayhook import Display
-from guest.forgotten import report_coroutines
+from guest.errors import each, show
+from guest.forgotten import report_variables
 from guest.light_typing import TYPE_CHECKING, Any
 from guest.link import Link
 from guest.mcp_runtime import Runtime
@@ -80,9 +81,9 @@ class Repeat:
                 else:
                     self._link.send({"type": "made", "key": key, **self._spares.make(key)})
             except spare.TookOver:
-                _each(self._streams.unlock)
+                each(self._streams.unlock)
             except BaseException:
-                _show()
+                show()
             frame = self._next()
 
     def _rehearse(self) -> None:
@@ -97,8 +98,8 @@ class Repeat:
             frame = wire.decode(wire.encode(_CALL)) or {}
             for part in execute.compiled(frame["code"], [frame["code"]]):
                 exec(part, {})
-            _each(self._streams.touch, self._runtime.export, report_unawaited, streams.flush)
-            _each(self._link.abandon, spare.unfit)
+            each(self._streams.touch, self._runtime.export, report_unawaited, streams.flush)
+            each(self._link.abandon, spare.unfit)
         except BaseException:  # the code has put something else in the place of a function
             pass
         finally:
@@ -113,7 +114,7 @@ class Repeat:
             except EOFError:
                 _exit(0)
             except BaseException:
-                _show()
+                show()
 
     def _call(self, frame: wire.Frame) -> None:
         """Runs one piece of code, and says what the status of a process would be."""
@@ -158,7 +159,7 @@ class Repeat:
                 _exit(1)
             self._reserve.renew()
         except BaseException:
-            _show()
+            show()
         return 1
 
     def _claim(self, error: wire.Frame) -> None:
@@ -195,34 +196,16 @@ class Repeat:
         It has no call to end, and the next frame isn't for it.
         """
         _sigmask(signal.SIG_SETMASK, self._mask)
-        _each(getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None), streams.flush)
+        each(getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None), streams.flush)
         _exit(status)
 
     def _end(self, status: int) -> None:
         """Ends a call: what is shown at the end, and the word."""
         report = [lambda: packages.report(self._link)] if (packages := self._packages) else []
-        told = None if status else report_coroutines
-        _each(report_unawaited, told, self._display.finish, streams.flush, *report)
-        _each(self._link.abandon)
+        variables = None if status else report_variables
+        each(report_unawaited, variables, self._display.finish, streams.flush, *report, self._link.abandon)
         told = {"status": status, "unfit": spare.unfit()}
         try:
             self._link.send({"type": "ended", "key": self._key, **told})
         except BaseException:  # the code has closed the descriptor
             _exit(status)
-
-
-def _each(*steps: Callable[[], object] | None) -> None:
-    for step in steps:
-        try:
-            if step is not None:
-                step()
-        except BaseException:
-            _show()
-
-
-def _show() -> None:
-    """Shows what was raised, as far as the code lets it."""
-    try:
-        sys.excepthook(*sys.exc_info())
-    except BaseException:
-        pass

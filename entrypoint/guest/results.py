@@ -139,14 +139,14 @@ class Content(There):
 
     def _envelope(self, key: object) -> Any:
         """A part of the result as MCP has it, or of what was sent as structured."""
+        if isinstance(self.structured, dict) and key in self.structured:
+            return self.structured[key]
         if key == "content":
             return self.content
         if key == "structuredContent" and self.structured is not None:
             return self.structured
         if key == "isError":
             return False
-        if isinstance(self.structured, dict):
-            return self.structured[key]
         raise KeyError(key)
 
 
@@ -261,6 +261,8 @@ def _no_attribute(value: Any, name: str) -> AttributeError:
     return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
 
 
+_NAMES_OF_TEXT = ("content", "text", "output", "result")
+
 _loads = json.loads
 
 
@@ -305,6 +307,8 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
         found = parsed(texts[0]) if len(texts) == 1 else "\n".join(texts or _embedded(content))
     elif wrapped and isinstance(structured, dict) and structured.keys() == {"result"}:
         found = structured["result"]
+    elif _only_text(structured, content):
+        found = texts[0]
     made: Any
     if isinstance(found, (dict, list)):
         kind: Any = ToolData if isinstance(found, dict) else ToolList
@@ -316,6 +320,15 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
         return found  # a number, True, False or None, which can't have attributes
     made.content, made.structured = content, structured
     return made
+
+
+def _only_text(structured: Any, content: list[Any]) -> bool:
+    """Reports whether what is structured is a name for the text that was sent, and nothing more."""
+    return any(
+        structured == {name: block.get("text")}
+        for name in _NAMES_OF_TEXT
+        for block in (blocks(content, "text") if len(content) == 1 else ())
+    )
 
 
 def _embedded(content: list[Any]) -> list[str]:

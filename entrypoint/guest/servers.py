@@ -187,6 +187,11 @@ class Servers(dict[str, Server]):
     def __missing__(self, name: str) -> Server:
         found = self.find(name)
         if found is None:
+            for between in ("__", ".", "/", ":"):
+                server, _, tool = str(name).removeprefix("mcp__").partition(between)
+                if tool and self.find(server):
+                    apart = f"name the server and its tool apart: {server!r}, {tool!r}"
+                    raise names.UnknownName(f"no server {name!r} in this run; {apart}")
             listed = names.choices(self, "servers", str(name))
             raise names.UnknownName(f"no server {name!r} in this run; {listed}")
         return found

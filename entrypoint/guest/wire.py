@@ -82,7 +82,7 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-# Less Python of json's own, whose builtins the code may have replaced; and no decoder for each line.
+# With less Python of json's own, and no decoder for each line.
 _parse = json.JSONDecoder(parse_constant=_refuse).raw_decode
 
 

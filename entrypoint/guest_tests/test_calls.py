@@ -331,30 +331,84 @@ class Styles(unittest.TestCase):
                 self.assertEqual(run(begin + code).stderr, told)
 
     def test_tasks_that_the_end_cancels_are_told(self) -> None:
-        begin = "import asyncio\nasync def f(n=9): await asyncio.sleep(n)\nawait asyncio.sleep(0)\n"
-        told = "<run_python>: the end of the code cancelled {}, or what asyncio.gather returned\n"
+        begin = "import asyncio\nasync def f(n=9): await asyncio.sleep(n)\n"
+        two = "2 tasks weren't done when the event loop ended, which cancelled them: {}; await them"
+        one = "a task wasn't done when the event loop ended, which cancelled it: f(...); await it"
+        many = "7 tasks weren't done when the event loop ended, which cancelled them: " + "f(...), " * 4
         for code, said in (
-            ("asyncio.gather(f(), f());", told.format("2 tasks that weren't done: f(...), f(...); await them")),
-            (
-                "asyncio.gather(mcp_shop.price(n=1), f());",
-                told.format("2 tasks that weren't done: f(...), mcp_shop.price(...); await them"),
-            ),
-            ("t = asyncio.create_task(f())", told.format("a task that wasn't done: f(...); await it")),
+            ("asyncio.gather(f(), f());", two.format("f(...), f(...)")),
+            ("asyncio.gather(mcp_shop.price(n=1), f());", two.format("f(...), mcp_shop.price(...)")),
+            ("t = asyncio.create_task(f())", one),
             (
                 "all = [asyncio.ensure_future(f()) for n in range(7)]\nawait asyncio.sleep(0)",
-                told.format("7 tasks that weren't done: " + "f(...), " * 4 + "f(...) and 2 more; await them"),
+                many + "f(...) and 2 more; await them",
             ),
             ("await asyncio.gather(f(0), f(0))", ""),
             ("t = asyncio.create_task(f(0))\nawait asyncio.sleep(0)", ""),  # it ends by itself
-            ("t = asyncio.create_task(f())\nt.cancel()\nawait asyncio.sleep(0)", ""),
+            ("t = asyncio.create_task(f())\nt.cancel()", ""),
+            (
+                "done, pending = await asyncio.wait([asyncio.create_task(f(n)) for n in (0, 9)],"
+                " return_when='FIRST_COMPLETED')\nfor one in pending: one.cancel()",
+                "",
+            ),
             ("t = asyncio.create_task(f())\nraise SystemExit(0)", ""),
             ("asyncio.all_tasks = None\nt = asyncio.create_task(f(0))\nawait t", ""),
         ):
             with self.subTest(code):
-                ran = run(begin + code, [provider("price")], lambda frame: {"ok": True, "result": {}})
+                ran = run(
+                    f"{begin}await asyncio.sleep(0)\n{code}",
+                    [provider("price")],
+                    lambda frame: {"ok": True, "result": {}},
+                )
                 # Of a gather that is gone, asyncio itself says more.
-                about = [line for line in ran.stderr.splitlines(True) if "the end of the code" in line]
-                self.assertEqual((ran.ok, "".join(about)), (True, said))
+                about = [line for line in ran.stderr.splitlines() if "event loop" in line]
+                self.assertTrue(ran.ok, ran.error)
+                self.assertTrue(("".join(about) + "; ").startswith(f"<run_python>: {said}" if said else "; "), about)
+        for code in (
+            "async def main():\n    t = asyncio.create_task(f())\nasyncio.run(main())",
+            "async def main():\n    asyncio.create_task(f())\n    await asyncio.sleep(0)\nasyncio.run(main())",
+        ):
+            with self.subTest(code):
+                self.assertIn(one, run(begin + code).stderr)
+        failing = "async def main():\n    t = asyncio.create_task(f())\n    1 / 0\nasyncio.run(main())"
+        self.assertNotIn("event loop", run(begin + failing).stderr)
+
+    def test_tasks_in_variables_that_failed_or_never_ran_are_told(self) -> None:
+        begin = "import asyncio, warnings\nwarnings.simplefilter('ignore')\nasync def f(n=0): return 1 / n\n"
+        failed = "f(...), which failed, and nothing awaited it: ZeroDivisionError: division by zero; write: await "
+        for code, said in (
+            ("t = asyncio.create_task(f())\nawait asyncio.sleep(0)", f"t has {failed}t\n"),
+            (
+                "ts = [asyncio.create_task(f(n)) for n in (1, 0)]\nawait asyncio.wait(ts)",
+                f"ts has {failed}asyncio.gather(*ts)\n",
+            ),
+            ("t = asyncio.create_task(f())\nawait asyncio.wait([t])\nt.exception()", ""),
+            ("t = asyncio.create_task(f(1))\nawait asyncio.sleep(0)", ""),
+            ("t = asyncio.create_task(f())\ntry: await t\nexcept ArithmeticError: pass", ""),
+            (
+                "loop = asyncio.new_event_loop()\nt = loop.create_task(f(1))",
+                "t has f(...), which no event loop has run; write: await t\n",
+            ),
+        ):
+            with self.subTest(code):
+                self.assertEqual(run(begin + code).stderr, f"<run_python>: {said}" if said else "")
+
+    def test_nothing_that_is_told_is_an_error(self) -> None:
+        begin = "import asyncio, sys\nasync def f(): await asyncio.sleep(9)\n"
+        broken = "class Bad:\n    def write(self, text): raise OSError\n    def flush(self): pass\n"
+        left = "c = f()\nawait asyncio.sleep(0)\nt = asyncio.create_task(f())\nprint('ok')\n"
+        for code in (
+            "del sys.stderr",
+            "sys.stderr = None",
+            f"{broken}sys.stderr = Bad()",
+            f"{broken}sys.stderr = Bad()\ndef hook(*given): sys.stderr.write('')\nsys.excepthook = hook",
+            "sys.excepthook = None\ndel sys.modules['__main__']",
+            "del sys.modules['asyncio']",
+            "asyncio.Future = None",
+        ):
+            with self.subTest(code):
+                ran = run(begin + left + code)
+                self.assertEqual((ran.ok, ran.stdout), (True, "ok\n"), ran.error)
 
     def test_timeout(self) -> None:
         for call in ("mcp_shop.price.options(timeout=0.1)()", "await mcp_shop.price.options(timeout=0.1)()"):

@@ -102,6 +102,7 @@ class Helpers(unittest.TestCase):
             ("~runtime.describe_server('other')", {"name": "other", "allowed": False}),
             ("(~runtime.list_tools('Shop 1'))[0]['alias']", "get_price"),
             ("(~runtime.list_tools('other'))[0]['alias']", "get_price"),
+            ("(~runtime.call_tool('Shop 1', 'get-price', item='tea')).json()", {"item": "tea"}),
             ("(~runtime.call_tool('Shop 1', 'get-price', {'item': 'tea'})).json()", {"item": "tea"}),
             ("(~(~runtime.load_server('Shop 1')).get_price('tea')).json()", {"item": "tea"}),
             ("~runtime.query_tool_docs('Shop 1')", [DOC]),

@@ -32,13 +32,13 @@ watched = True
     def test_no_method_is_called(self) -> None:
         for line, said in (
             ("d['b']", "the keys of d are key and <__main__.W object at"),
-            ("x = D(key=1)\nx['kye']", 'write: x["key"]'),
+            ("x = D(key=1)\nx['kye']", 'did you mean x["key"]?'),
             ("x = [w]\nx['a']", "is a list of 1"),
             ("x = {'a': None, w: w}\nx['a']['b']", "write: (x['a'] or {}).get('b')"),
             ("x = S('4')\nx + 1", "write: int(x) + 1"),
             ("x = L('4')\nx['a']", "x is a list"),
             ("W.membre", "did you mean member?"),
-            ("s = W()\ns.x = {'key': 1}\ns.x['kye']", 'write: s.x["key"]'),
+            ("s = W()\ns.x = {'key': 1}\ns.x['kye']", 'did you mean s.x["key"]?'),
             ("w.member['a']", ""),
         ):
             with self.subTest(line):
@@ -80,6 +80,12 @@ watched = True
             (begin + "await g()", "async for"),
             ("python\nprint(1)", "leave it out"),
             ("foo", "fetch it again"),  # "for" is no name
+            ("''.id", "no attribute 'id'"),
+            ("import asyncio\nasyncio.create_task(None)", "await the coroutine"),
+            ("rows = \"[{'id': 1}]\"\nrows[0]['id']", "write: ast.literal_eval(rows)[0]['id'], with import ast"),
+            ("rows = \"[{'id': 1}]\"\nfor r in rows: r['id']", "for r in ast.literal_eval(rows): with import ast"),
+            ("rows = '[{\"id\": 1}]'\nrows[0]['id']", "write: json.loads(rows)[0]['id'], with import json"),
+            ("rows = '[' * 30\nrows[0]['id']", "write: print(rows[0])"),
         ):
             with self.subTest(code):
                 self.assertIn(want, run(code).error["message"])

@@ -273,6 +273,36 @@ class Shown(unittest.TestCase):
         self.assertEqual(one.stdout, "[<image image/png, 8 bytes>]\n")
 
 
+class OnlyText(unittest.TestCase):
+    """What is structured is the text under a name, as of the tools of the reference server for files."""
+
+    def test_it_is_the_text(self) -> None:
+        result = {**text("a\nb"), "structuredContent": {"content": "a\nb"}}
+        schema = {"type": "object", "properties": {"content": {"type": "string"}}}
+        for code, want in (
+            ("r", "'a\\nb'"),
+            ("r['content'], r.get('content'), r.get('x', 1), r['structuredContent']", "('a\\nb', 'a\\nb', 1, {"),
+            ("r.splitlines(), len(r), 'a' in r, r[:1]", "(['a', 'b'], 3, True, 'a')"),
+            ("r.content[0]['text'], r.text", "('a\\nb', 'a\\nb')"),
+            ("r['x']", "KeyError"),
+        ):
+            with self.subTest(code):
+                one = ran(code, result, schema)
+                self.assertIn(want, one.stdout + one.error.get("type", ""))
+
+    def test_only_then(self) -> None:
+        schema = {"type": "object"}
+        for structured, sent in (
+            ({"content": "a", "n": 1}, "a"),
+            ({"content": "a"}, "b"),
+            ({"path": "a"}, "a"),
+            ({"content": 1}, "1"),
+        ):
+            with self.subTest(structured):
+                one = ran("type(r).__name__, r", {**text(sent), "structuredContent": structured}, schema)
+                self.assertEqual(one.stdout, f"('ToolData', {structured})\n")
+
+
 class Slips(unittest.TestCase):
     def test_the_mended_line(self) -> None:
         data = text('{"entities": [{"name": "x"}], "items": [], "total_count": 1}')

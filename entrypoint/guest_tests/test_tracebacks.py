@@ -249,7 +249,7 @@ class Hints(unittest.TestCase):
             ("dt.date.today()", "write import datetime as dt first"),
             ("save_tool(print)", "nothing is kept between runs"),
             ("x = {}\nx['a']", "x is empty"),
-            ("x = {'total': 1}\nx['totals']", 'write: x["total"]'),
+            ("x = {'total': 1}\nx['totals']", 'did you mean x["total"]?'),
             ("x = {'a': {'b': 1}}\nx['b']", 'write: x["a"]["b"]'),
             ("x = {'result': [1]}\nx['data']['result']", 'write: x["result"]'),
             ("x = {str(n): n for n in range(50)}\nx['a']", "18, 19 and 30 more"),

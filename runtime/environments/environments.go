@@ -156,6 +156,7 @@ func (e *UnknownError) Hint() string {
 // MissingError says that no environment that is built has all that a block asks for.
 type MissingError struct {
 	Missing []string      // what the nearest of them lacks, as the block has it
+	Asked   []string      // all that the block asks for
 	Python  string        // what it asks of Python's version, where none that is built has that
 	Built   []Environment // all that are built
 	Cluster bool          // the engine is one, which builds none
@@ -204,7 +205,7 @@ func (e *MissingError) Hint() string {
 	if len(e.Meant) > 0 { // a misspelt name may be another's package
 		add = "mend the name in the code; or, if it is right, make one: mcp-bridge env add NAME"
 	}
-	for _, word := range e.Missing { // code wrote them
+	for _, word := range e.Asked { // code wrote them
 		add += " " + text.ShellWord(word)
 	}
 	return add

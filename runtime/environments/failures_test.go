@@ -242,7 +242,7 @@ func TestFind(t *testing.T) {
 			"mcp-bridge env add NAME 'one===`reboot`' 'two===1&reboot'"},
 		{"'four'", "", "no environment has four", "mcp-bridge env build planned"},
 		{"'numpy'", "", "no environment has numpy", "mcp-bridge env build data"},
-		{"'one', 'nine'", "", "no environment has nine; built are", "make one: mcp-bridge env add NAME nine"},
+		{"'one', 'nine'", "", "no environment has nine; built are", "make one: mcp-bridge env add NAME one nine"},
 		{"'thre>1'", "", `no environment has thre>1 (did you mean "three"?); built are`,
 			"mend the name in the code; or, if it is right, make one: mcp-bridge env add NAME 'thre>1'"},
 		{"'three-stubs'", "", "no environment has three-stubs; built are", "make one: mcp-bridge env add"},

@@ -151,6 +151,9 @@ func (e *Environments) Find(ctx context.Context, b *wheels.Block) (Environment, 
 		return env, e.pull(ctx, env)
 	}
 	lacks := &MissingError{Missing: missing, Built: all, Buildable: e.buildable(all, b), Meant: e.meant(all, b)}
+	for _, dependency := range b.Dependencies {
+		lacks.Asked = append(lacks.Asked, dependency.Text)
+	}
 	if len(all) > 0 && !slices.ContainsFunc(all, func(env Environment) bool { return b.Runs(env.Interpreter) }) {
 		lacks.Python = b.RequiresPython
 	}

@@ -25,6 +25,9 @@ var blockPattern = regexp.MustCompile(`(?m)^# /// ([a-zA-Z0-9-]+)$\s((?:^#(?:| .
 // openingPattern matches a line that is to begin a block, or a misspelt one.
 var openingPattern = regexp.MustCompile(`(?m)^#[ \t]*///[ \t]*([a-zA-Z0-9-]+)[ \t]*:?[ \t]*$`)
 
+// dependenciesPattern matches the line of a block that matters.
+var dependenciesPattern = regexp.MustCompile(`(?m)^#[ \t]*dependencies[ \t]*=`)
+
 // blockKeys are the keys of a block, beside tool, which is for other tools.
 var blockKeys = []string{"dependencies", "requires-python"}
 
@@ -40,7 +43,7 @@ func ParseBlock(code string) (*Block, error) {
 	if !strings.Contains(code, "///") {
 		return nil, nil // spares code without a block the regular expressions
 	}
-	code = strings.ReplaceAll(code, "\r\n", "\n")
+	code = strings.ReplaceAll(strings.TrimPrefix(code, "\ufeff"), "\r\n", "\n")
 	var found string
 	for _, m := range blockPattern.FindAllStringSubmatch(code, -1) {
 		if m[1] != "script" {
@@ -121,7 +124,7 @@ func nearBlock(code string) error {
 		}
 		head.WriteString(line)
 	}
-	if !strings.Contains(head.String(), "dependencies") {
+	if !dependenciesPattern.MatchString(head.String()) {
 		return nil
 	}
 	for _, m := range openingPattern.FindAllStringSubmatch(head.String(), -1) {

@@ -61,6 +61,8 @@ func TestParseBlock(t *testing.T) {
 			" [x]"},
 		{"other block", "# /// pyproject\n# dependencies = [\"x\"]\n# ///\n", "none"},
 		{"not closed", "# /// script\n# dependencies = [\"x\"]\nimport x\n", `"# /// script" begins no block: `},
+		{"a byte order mark", "\ufeff# /// script\n# dependencies = [\"x\"]\n# ///\n", " [x]"},
+		{"prose", "# /// strict\n# The dependencies are few.\n# ///\n", "none"},
 		{"with a colon", "# /// script:\n# dependencies = []\n# ///\n", `"# /// script:" begins no block`},
 		{"misspelt", "# /// scrpt\r\n# dependencies = [\"x\"]\r\n# ///\r\n", `"# /// scrpt" begins no block`},
 		{"other spaces", "#/// script \n# dependencies = [\"x\"]\n# ///\n", `"#/// script " begins no block`},

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoPlace is for what would be kept in a directory that there isn't.
-var ErrNoPlace = errors.New("there is no place to keep it; set HOME or XDG_STATE_HOME")
+var ErrNoPlace = errors.New("there is no place to keep it; set HOME")
 
 // CacheDir returns where answers that take long to find are kept; empty if the system has no such
 // place.
