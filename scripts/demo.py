@@ -63,7 +63,7 @@ print(f"{len(orders)} orders on {first['pages']} pages, and none of them went th
 THREE_SERVERS = """
 import asyncio
 
-note = (await mcp_filesystem.read_text_file(path=NOTE))["content"].strip()
+note = (await mcp_filesystem.read_text_file(path=NOTE)).strip()
 print("the file says:", note)
 echo, total, order = await asyncio.gather(
     mcp_everything.echo(message=note),

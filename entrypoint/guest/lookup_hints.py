@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import os
 import re
@@ -297,6 +298,15 @@ def _no_json(error: BaseException, place: Place) -> str:
     return ""
 
 
+def _hidden(error: BaseException, place: Place) -> str:
+    """A function of Python's whose name the code has given to something else."""
+    for node in place.nodes(ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if hasattr(builtins, name) and place.value(node.func) is not getattr(builtins, name):
+            return f"{name} is a variable of the code's, which hides Python's own; write: del {name}"
+    return ""
+
+
 def _text(written: str) -> str:
     return f"{written} is text, not data; write: print({written})"
 
@@ -306,6 +316,7 @@ _RULES: tuple[tuple[type[BaseException], str, Callable[[Any, Place], str]], ...]
     (AttributeError, "", _attribute),
     (TypeError, "builtin_function_or_method' object is not (iterable|subscriptable)", _method),
     (TypeError, "unhashable type: 'slice'", _sliced),
+    (TypeError, "object is not callable", _hidden),
     (TypeError, "'(int|float|bool|NoneType)' object is not subscriptable", _wrapped),
     (KeyError, "", _key),
     (TypeError, "string ind(ex|ices) must be integers", _text_index),

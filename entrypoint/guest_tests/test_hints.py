@@ -81,6 +81,8 @@ watched = True
             ("python\nprint(1)", "leave it out"),
             ("foo", "fetch it again"),  # "for" is no name
             ("''.id", "no attribute 'id'"),
+            ("list = [1]\nprint(list('a'))", "hides Python's own; write: del list"),
+            ("x = 1\nx()", "'int' object is not callable"),
             ("import asyncio\nasyncio.create_task(None)", "await the coroutine"),
             ("rows = \"[{'id': 1}]\"\nrows[0]['id']", "write: ast.literal_eval(rows)[0]['id'], with import ast"),
             ("rows = \"[{'id': 1}]\"\nfor r in rows: r['id']", "for r in ast.literal_eval(rows): with import ast"),
