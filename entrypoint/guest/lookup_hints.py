@@ -302,7 +302,8 @@ def _hidden(error: BaseException, place: Place) -> str:
     """A function of Python's whose name the code has given to something else."""
     for node in place.nodes(ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if hasattr(builtins, name) and place.value(node.func) is not getattr(builtins, name):
+        held = place.value(node.func) if hasattr(builtins, name) else Unknown
+        if held is not Unknown and held is not getattr(builtins, name):
             return f"{name} is a variable of the code's, which hides Python's own; write: del {name}"
     return ""
 
