@@ -64,7 +64,7 @@ def _task(one: Any) -> str:
         return ""
     if not one.done():
         loop = one.get_loop()
-        return "" if loop.is_running() or loop.is_closed() else f"{_name(one)}, which no event loop has run"
+        return "" if loop.is_running() or loop.is_closed() else f"{_name(one)}, which no event loop runs"
     if one.cancelled() or not one._log_traceback:  # somebody has asked for its end
         return ""
     error = one.exception()

@@ -261,7 +261,7 @@ def _no_attribute(value: Any, name: str) -> AttributeError:
     return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
 
 
-_NAMES_OF_TEXT = ("content", "text", "output", "result")
+_NAMES_OF_TEXT = ("content", "text", "output", "result")  # of the text that was sent as well
 
 _loads = json.loads
 
@@ -307,7 +307,7 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
         found = parsed(texts[0]) if len(texts) == 1 else "\n".join(texts or _embedded(content))
     elif wrapped and isinstance(structured, dict) and structured.keys() == {"result"}:
         found = structured["result"]
-    elif _only_text(structured, content):
+    elif len(texts) == len(content) == 1 and structured in [{name: texts[0]} for name in _NAMES_OF_TEXT]:
         found = texts[0]
     made: Any
     if isinstance(found, (dict, list)):
@@ -320,15 +320,6 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
         return found  # a number, True, False or None, which can't have attributes
     made.content, made.structured = content, structured
     return made
-
-
-def _only_text(structured: Any, content: list[Any]) -> bool:
-    """Reports whether what is structured is a name for the text that was sent, and nothing more."""
-    return any(
-        structured == {name: block.get("text")}
-        for name in _NAMES_OF_TEXT
-        for block in (blocks(content, "text") if len(content) == 1 else ())
-    )
 
 
 def _embedded(content: list[Any]) -> list[str]:

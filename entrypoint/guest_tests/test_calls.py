@@ -387,7 +387,7 @@ class Styles(unittest.TestCase):
             ("t = asyncio.create_task(f())\ntry: await t\nexcept ArithmeticError: pass", ""),
             (
                 "loop = asyncio.new_event_loop()\nt = loop.create_task(f(1))",
-                "t has f(...), which no event loop has run; write: await t\n",
+                "t has f(...), which no event loop runs; write: await t\n",
             ),
         ):
             with self.subTest(code):
