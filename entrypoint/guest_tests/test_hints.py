@@ -81,6 +81,8 @@ watched = True
             ("python\nprint(1)", "leave it out"),
             ("foo", "fetch it again"),  # "for" is no name
             ("''.id", "no attribute 'id'"),
+            ("open('a,b\\n1,2')", "pass io.StringIO(text)"),
+            ("open('[' * 9999)", "pass io.StringIO(text)"),
             ("list = [1]\nprint(list('a'))", "hides Python's own; write: del list"),
             ("x = 1\nx()", "'int' object is not callable"),
             ("import asyncio\nasyncio.create_task(None)", "await the coroutine"),
