@@ -57,7 +57,8 @@ def _files(error: BaseException, namespace: dict[str, Any]) -> str:
     if not isinstance(error, OSError):
         return ""
     path = error.filename if isinstance(error.filename, str) else ""
-    if error.errno in (errno.ENOENT, errno.ENAMETOOLONG) and ("\n" in path or path.startswith(("[", "{", "<"))):
+    is_text = "\n" in path or path.startswith(("[", "{", "<"))
+    if is_text and error.errno in (errno.ENOENT, errno.ENAMETOOLONG):
         return "this is a text, not the name of a file: pass io.StringIO(text), with import io"
     outside = path.startswith("/") and not path.startswith(_WRITABLE)
     if error.errno == errno.EROFS or (isinstance(error, PermissionError) and outside):
