@@ -199,7 +199,9 @@ class Awaited(Coroutine[Any, Any, Any]):
         raise TypeError(f"{self._unready()}")
 
     def _unready(self) -> str:
-        return f"the call of {self._request.name} has no value before it is awaited; write: (await {self.name})"
+        return (
+            f"the call of {self._request.name} has no value before it is awaited; write: (await {self.name})"
+        )
 
     def __repr__(self) -> str:
         return f"<call of {self._request.name}, {'not yet awaited' if self._inner is None else 'awaited'}>"

@@ -43,9 +43,7 @@ class Helpers:
             method.__func__.__qualname__ = f"runtime.{name}"  # which a TypeError names
         return functions
 
-    def call_tool(
-        self, server: str, tool: str, arguments: dict[str, Any] | None = None, **named: Any
-    ) -> Any:
+    def call_tool(self, server: str, tool: str, arguments: dict[str, Any] | None = None, **named: Any) -> Any:
         """Calls a tool by the real names (or aliases) of server and tool."""
         return self._servers[server][tool](**(arguments or {}), **named)
 

@@ -320,7 +320,10 @@ class Styles(unittest.TestCase):
             ),
             ("r = main()\nasyncio.run(r)", ""),
             ("r = main()\nawait r", ""),
-            ("r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)\nt.cancel()\nawait asyncio.sleep(0)", ""),
+            (
+                "r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)\nt.cancel()\nawait asyncio.sleep(0)",
+                "",
+            ),
             (
                 "import threading, time\nr = main()\n"
                 "threading.Thread(target=lambda: (time.sleep(0.1), asyncio.run(r))).start()",
@@ -363,7 +366,9 @@ class Styles(unittest.TestCase):
                 # Of a gather that is gone, asyncio itself says more.
                 about = [line for line in ran.stderr.splitlines() if "event loop" in line]
                 self.assertTrue(ran.ok, ran.error)
-                self.assertTrue(("".join(about) + "; ").startswith(f"<run_python>: {said}" if said else "; "), about)
+                self.assertTrue(
+                    ("".join(about) + "; ").startswith(f"<run_python>: {said}" if said else "; "), about
+                )
         for code in (
             "async def main():\n    t = asyncio.create_task(f())\nasyncio.run(main())",
             "async def main():\n    asyncio.create_task(f())\n    await asyncio.sleep(0)\nasyncio.run(main())",
@@ -375,7 +380,9 @@ class Styles(unittest.TestCase):
 
     def test_tasks_in_variables_that_failed_or_never_ran_are_told(self) -> None:
         begin = "import asyncio, warnings\nwarnings.simplefilter('ignore')\nasync def f(n=0): return 1 / n\n"
-        failed = "f(...), which failed, and nothing awaited it: ZeroDivisionError: division by zero; write: await "
+        failed = (
+            "f(...), which failed, and nothing awaited it: ZeroDivisionError: division by zero; write: await "
+        )
         for code, said in (
             ("t = asyncio.create_task(f())\nawait asyncio.sleep(0)", f"t has {failed}t\n"),
             (

@@ -236,7 +236,11 @@ class Display(unittest.TestCase):
             ("save_artifact(b'a', 'b')", "TypeError", "takes a file name first"),
             ("save_artifact('a', 1.5)", "TypeError", "takes bytes, str, a path"),
             ("save_artifact('a', b'', 'a b/c')", "ValueError", "no type of data"),
-            ("save_artifact('a.csv', '/workspace/b.csv')", "FileNotFoundError", "no such file: '/workspace/b.csv'"),
+            (
+                "save_artifact('a.csv', '/workspace/b.csv')",
+                "FileNotFoundError",
+                "no such file: '/workspace/b.csv'",
+            ),
             ("save_artifact('a.csv', 'a.csv')", "FileNotFoundError", "no such file: 'a.csv'"),
             ("import pathlib\nsave_artifact('a', pathlib.Path('nothing'))", "FileNotFoundError", "nothing"),
         ):

@@ -181,7 +181,10 @@ class LimitsAhead(InFolder):
             "    there['core'] = resource.getrlimit(resource.RLIMIT_CORE)\n"
             "t = threading.Thread(target=look); t.start(); t.join()",
         )
-        limits: dict[str, Any] = {"rlimits": {"nofile": 200, "as": 512 * MIB}, "watch": {"memoryBytes": 500 * MIB}}
+        limits: dict[str, Any] = {
+            "rlimits": {"nofile": 200, "as": 512 * MIB},
+            "watch": {"memoryBytes": 500 * MIB},
+        }
         with Guest(order=self.order("a", **limits)) as guest:
             guest.execute(
                 "import a, os, resource\n"

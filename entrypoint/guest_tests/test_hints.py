@@ -86,8 +86,14 @@ watched = True
             ("list = [1]\nprint(list('a'))", "hides Python's own; write: del list"),
             ("x = 1\nx()", "'int' object is not callable"),
             ("import asyncio\nasyncio.create_task(None)", "await the coroutine"),
-            ("rows = \"[{'id': 1}]\"\nrows[0]['id']", "write: ast.literal_eval(rows)[0]['id'], with import ast"),
-            ("rows = \"[{'id': 1}]\"\nfor r in rows: r['id']", "for r in ast.literal_eval(rows): with import ast"),
+            (
+                "rows = \"[{'id': 1}]\"\nrows[0]['id']",
+                "write: ast.literal_eval(rows)[0]['id'], with import ast",
+            ),
+            (
+                "rows = \"[{'id': 1}]\"\nfor r in rows: r['id']",
+                "for r in ast.literal_eval(rows): with import ast",
+            ),
             ("rows = '[{\"id\": 1}]'\nrows[0]['id']", "write: json.loads(rows)[0]['id'], with import json"),
             ("rows = '[' * 30\nrows[0]['id']", "write: print(rows[0])"),
         ):

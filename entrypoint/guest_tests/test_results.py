@@ -281,7 +281,10 @@ class OnlyText(unittest.TestCase):
         schema = {"type": "object", "properties": {"content": {"type": "string"}}}
         for code, want in (
             ("r", "'a\\nb'"),
-            ("r['content'], r.get('content'), r.get('x', 1), r['structuredContent']", "('a\\nb', 'a\\nb', 1, {"),
+            (
+                "r['content'], r.get('content'), r.get('x', 1), r['structuredContent']",
+                "('a\\nb', 'a\\nb', 1, {",
+            ),
             ("r.splitlines(), len(r), 'a' in r, r[:1]", "(['a', 'b'], 3, True, 'a')"),
             ("r.content[0]['text'], r.text", "('a\\nb', 'a\\nb')"),
             ("r['x']", "KeyError"),

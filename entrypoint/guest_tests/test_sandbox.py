@@ -380,8 +380,7 @@ class Sandboxes(unittest.TestCase):
 
     def test_a_forged_copy(self) -> None:
         forge = (
-            "import os\nfor fd in range(64, 72):\n"
-            "    try: os.write(fd, b'%s\\n')\n    except OSError: pass\n"
+            "import os\nfor fd in range(64, 72):\n    try: os.write(fd, b'%s\\n')\n    except OSError: pass\n"
         )
         with Sandbox() as box:
             box.call("x = 1")
