@@ -6,7 +6,6 @@ import _ast as ast  # all that is needed of ast, which itself takes a millisecon
 import builtins
 import io
 import linecache
-import sys
 from types import CodeType
 
 from guest import wire

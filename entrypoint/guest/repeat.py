@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 
 from guest import errors, execute, spare, streams, wire
 from guest.calls import report_unawaited
