@@ -224,7 +224,8 @@ type Tool struct {
 	// Keys are the JSON keys of parameters whose names in Python differ.
 	Keys map[string]string `json:"keys,omitempty"`
 
-	// Wrapped says that a result is sent as {"result": value}, and that Stub declares the value.
+	// Wrapped says that a result is sent as {"result": value} or {"content": text}, and that Stub
+	// declares the value.
 	Wrapped bool `json:"wrapped,omitempty"`
 }
 

@@ -59,16 +59,15 @@ func (d *doubt) question() (answered func()) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.waits--
-		d.since = time.Time{}
+		if !d.since.IsZero() {
+			d.since = time.Now()
+		}
 	}
 }
 
 // look reports whether the server may be stuck and isn't waited for, or not any more. The caller
 // has mu.
 func (d *doubt) look() bool {
-	if d.waits > 0 {
-		return false
-	}
 	waited := false
 	for _, ctx := range d.open {
 		if ctx.Err() == nil {
@@ -77,7 +76,7 @@ func (d *doubt) look() bool {
 			d.since = time.Now()
 		}
 	}
-	return !d.since.IsZero() && (!waited || time.Since(d.since) > longSilence)
+	return !d.since.IsZero() && d.waits == 0 && (!waited || time.Since(d.since) > longSilence)
 }
 
 // asked returns a channel that is closed once it is known whether a server answers that may be

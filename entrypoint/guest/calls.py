@@ -162,7 +162,7 @@ class Awaited(Coroutine[Any, Any, Any]):
     """A call that is sent when it is first awaited. One that never is says so on stderr, with its line."""
 
     def __init__(self, request: Request) -> None:
-        self._request, self.name = request, f"{request.name}(...)"
+        self._request, self._name = request, f"{request.name}(...)"
         self._inner: Coroutine[Any, Any, Any] | None = None
         self._line = user_line()
         _unawaited[id(self)] = ref(self)
@@ -200,7 +200,7 @@ class Awaited(Coroutine[Any, Any, Any]):
 
     def _unready(self) -> str:
         return (
-            f"the call of {self._request.name} has no value before it is awaited; write: (await {self.name})"
+            f"the call of {self._request.name} has no value before it is awaited; write: (await {self._name})"
         )
 
     def __repr__(self) -> str:
@@ -209,7 +209,7 @@ class Awaited(Coroutine[Any, Any, Any]):
     def report(self) -> None:
         """Says that the call was never made."""
         if _unawaited.pop(id(self), None):
-            said = f"{self.name} was never awaited, so it wasn't called; write: await {self.name}"
+            said = f"{self._name} was never awaited, so it wasn't called; write: await {self._name}"
             print(f"{self._line}: {said}", file=sys.stderr)
 
     def __del__(self) -> None:

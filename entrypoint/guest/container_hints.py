@@ -8,7 +8,7 @@ import re
 import resource
 from collections.abc import Iterable
 
-from guest import expressions, names, wire
+from guest import expressions, names, results, wire
 from guest.light_typing import Any
 from guest.name_hints import CLIENTS, nothing_installed, proxies
 from guest.watch import TMPFS
@@ -57,8 +57,8 @@ def _files(error: BaseException, namespace: dict[str, Any]) -> str:
     if not isinstance(error, OSError):
         return ""
     path = error.filename if isinstance(error.filename, str) else ""
-    is_text = "\n" in path or path.startswith(("[", "{", "<"))
-    if is_text and error.errno in (errno.ENOENT, errno.ENAMETOOLONG):
+    is_text = "\n" in path.strip() or results.parsed(path) is not path
+    if is_text and error.errno in (errno.ENOENT, errno.ENAMETOOLONG) and not _of_process(error):
         return "this is a text, not the name of a file: pass io.StringIO(text), with import io"
     outside = path.startswith("/") and not path.startswith(_WRITABLE)
     if error.errno == errno.EROFS or (isinstance(error, PermissionError) and outside):
@@ -72,7 +72,7 @@ def _files(error: BaseException, namespace: dict[str, Any]) -> str:
 
 def _relative(path: str, error: OSError, namespace: dict[str, Any]) -> str:
     """A file that isn't there: it lies elsewhere in here, has a name like this one, or is the user's."""
-    if any("subprocess" in one.tb_frame.f_code.co_filename for one in expressions.entries(error)):
+    if _of_process(error):
         return f"there is no program {path} in here; {nothing_installed()}"
     given = os.path.join("/workspace/in", os.path.basename(path))
     if not os.path.isabs(path) and os.path.exists(given):
@@ -90,6 +90,10 @@ def _relative(path: str, error: OSError, namespace: dict[str, Any]) -> str:
         return f"/workspace of this sandbox has no such file: {way}"
     why = f"nothing is kept between calls{names.with_sandbox()}"
     return f"/workspace is empty when a program starts, since {why}: {way}"
+
+
+def _of_process(error: BaseException) -> bool:
+    return any("subprocess" in one.tb_frame.f_code.co_filename for one in expressions.entries(error))
 
 
 def _process(error: BaseException) -> str:

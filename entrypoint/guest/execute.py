@@ -32,10 +32,7 @@ def run(code: str, namespace: dict[str, Any], packages: Environment | None = Non
     _check(lines)
     parts = compiled(code, lines, packages)
     if "asyncio" in code:
-        try:
-            watch_run()
-        except Exception:  # the code has put something else in the place of asyncio
-            pass
+        watch_run()
     if not any(part.co_flags & CO_COROUTINE for part in parts):
         for part in parts:
             _mend(namespace)

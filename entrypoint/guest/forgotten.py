@@ -34,7 +34,7 @@ def report_variables() -> None:
             kind = type(value)  # asked by "is" alone: anything else may be the code's own
             many = kind is list or kind is tuple or kind is set
             for one in list(value)[:MAX_NAMED] if many else [value]:
-                if (said := _coroutine(one) or _task(one)) and not _is_reported(one):
+                if (said := _coroutine(one) or _future(one)) and not _is_reported(one):
                     way = f"asyncio.gather(*{name})" if many else name
                     _say(f"{name} has {said}; write: await {way}")
                     if type(one) is CoroutineType:  # the others of a list are like it
@@ -57,18 +57,33 @@ def _is_new(one: CoroutineType[Any, Any, Any]) -> bool:
     return one.cr_frame.f_lasti < 0 if suspended is None else not suspended
 
 
-def _task(one: Any) -> str:
-    """What became of a task, or of what asyncio.gather returns, that failed or that no event loop runs."""
+def _future(one: Any) -> str:
+    """What became of a task, or of what asyncio.gather returned, that failed or never began."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or not issubclass(type(one), asyncio.Future):
         return ""
     if not one.done():
-        loop = one.get_loop()
-        return "" if loop.is_running() or loop.is_closed() else f"{_name(one)}, which no event loop runs"
+        tasks = getattr(one, "_children", [one])  # those of a gather
+        began = one.get_loop().is_running() or any(not _is_new_task(task) for task in tasks)
+        return "" if began else f"{_named(one)}, which no event loop has run"
     if one.cancelled() or not one._log_traceback:  # somebody has asked for its end
         return ""
     error = one.exception()
-    return f"{_name(one)}, which failed, and nothing awaited it: {type(error).__name__}: {error}"[:MAX_SAID]
+    return f"{_named(one)}, which failed, and nothing awaited it: {type(error).__name__}: {error}"[:MAX_SAID]
+
+
+def _is_new_task(task: Any) -> bool:
+    coroutine = task.get_coro() if hasattr(task, "get_coro") else None
+    return type(coroutine) is CoroutineType and _is_new(coroutine)
+
+
+def _named(one: Any) -> str:
+    """A future as it is written."""
+    if hasattr(one, "_children"):
+        return "what asyncio.gather returned"
+    if sys.version_info[:2] == (3, 12) and one.done():  # which may crash for the coroutine of an eager task
+        return "a task"
+    return _name(one) or "a future"
 
 
 def _is_reported(one: Any) -> bool:
@@ -82,12 +97,20 @@ _reported: dict[int, ref[Any]] = {}
 
 
 def watch_run() -> None:
-    """Has asyncio.run name the tasks that it cancels at its end, which it does without a word."""
-    from asyncio import runners
+    """Has asyncio.run name the tasks that it cancels at its end, which it does without a word.
 
-    own: Any = runners
-    if own._cancel_all_tasks.__module__ != __name__:
-        own._cancel_all_tasks = _telling(own._cancel_all_tasks)
+    Python 3.10 doesn't say which of them the code has cancelled itself.
+    """
+    if sys.version_info < (3, 11):
+        return
+    try:
+        from asyncio import runners
+
+        own: Any = runners
+        if own._cancel_all_tasks.__module__ != __name__:
+            own._cancel_all_tasks = _telling(own._cancel_all_tasks)
+    except Exception:
+        pass
 
 
 def _telling(cancel_all: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -102,42 +125,33 @@ def _telling(cancel_all: Callable[[Any], None]) -> Callable[[Any], None]:
 def _left(loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[Any]]:
     """The tasks that aren't done, and that the code itself has not cancelled, where it hasn't failed."""
     try:
-        if sys.exc_info()[0] is not None:
-            return []
-        tasks = sys.modules["asyncio"].all_tasks(loop)
-        return [task for task in tasks if not _is_cancelled(task)]
+        failed, tasks = sys.exc_info()[0] is not None, sys.modules["asyncio"].all_tasks(loop)
+        return [] if failed else [task for task in tasks if not task.cancelling()]
     except Exception:
         return []
 
 
-def _is_cancelled(task: Any) -> bool:
-    if sys.version_info >= (3, 11):
-        return bool(task.cancelling())
-    return bool(task._must_cancel or (task._fut_waiter and task._fut_waiter.cancelled()))
-
-
 def _report_cancelled(tasks: list[asyncio.Task[Any]]) -> None:
     try:
-        named = sorted(_name(task) for task in tasks if task.cancelled())
+        named = sorted(filter(None, (_name(task) for task in tasks if task.cancelled())))
         if not named:
             return
         more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
         listed = ", ".join(named[:MAX_NAMED]) + more
         were, them = ("a task wasn't", "it") if len(named) == 1 else (f"{len(named)} tasks weren't", "them")
         said = f"{were} done when the event loop ended, which cancelled {them}: {listed}"
-        _say(f"{said}; await {them}, or what asyncio.gather returned. What had begun may have taken effect")
+        way = f"await {them} or what asyncio.gather returned, or call cancel() where that is meant"
+        _say(f"{said}; {way}. What had begun may have taken effect")
     except Exception:
         pass
 
 
 def _name(task: Any) -> str:
-    """What a task runs, as it is written."""
+    """What a task runs, as it is written, or "" for what isn't the code's, as the end of a generator."""
     coroutine = task.get_coro() if hasattr(task, "get_coro") else None
     if type(coroutine) is Awaited:
-        return coroutine.name
-    if type(coroutine) is CoroutineType:
-        return f"{coroutine.cr_code.co_name}(...)"
-    return "a task" if coroutine else "what asyncio.gather returned"
+        return coroutine._name
+    return f"{coroutine.cr_code.co_name}(...)" if type(coroutine) is CoroutineType else ""
 
 
 def _say(text: str) -> None:

@@ -25,7 +25,7 @@ _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     ((SyntaxError,), "outside async function", "make the function async def and await its call"),
     (
         (TypeError, AttributeError, ValueError),
-        r"\basync_generator\b",
+        r"\basync_generator\b(?!.*context manager)",
         "an async generator is gone through by async for, at top level too; a list of all: [x async for x in f()]",
     ),
     (
@@ -49,7 +49,7 @@ _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     (
         (RuntimeError,),
         "^no running event loop$",
-        "code without a top-level await runs in none: await the coroutine, or await asyncio.gather(...) for some",
+        "none runs here: await the coroutine, or asyncio.gather(...) of some, at the top level of the code",
     ),
     ((EOFError,), "EOF when reading", "there is no input here: write the value into the code"),
 )

@@ -139,7 +139,8 @@ def _text_index(error: BaseException, place: Place) -> str:
         whole, part = place.text(node), node.value
         while True:
             written = place.text(part)
-            if (parse := _parse(place.value(part))) and whole.startswith(written):
+            parse, _ = _parse(place.value(part))
+            if parse and whole.startswith(written):
                 write = f"{parse}({written}){whole[len(written) :]}"
                 return f"{written} is data as text; write: {write}, with import {parse.partition('.')[0]}"
             if not isinstance(part, ast.Subscript):
@@ -148,20 +149,20 @@ def _text_index(error: BaseException, place: Place) -> str:
     return ""
 
 
-def _parse(held: Any) -> str:
-    """The function that makes data of a text, or ""."""
+def _parse(held: Any) -> tuple[str, Any]:
+    """The function that makes data of a text, and the data; or ""."""
     if not is_a(held, str) or str.__len__(held) > MAX_JSON:
-        return ""
+        return "", None
     text = str.__str__(held)
-    if is_a(results.parsed(text), dict, list):
-        return "json.loads"
+    if is_a(data := results.parsed(text), dict, list):
+        return "json.loads", data
     if text[:1] in ("[", "{") and len(text) <= MAX_LITERAL:
         try:
-            if is_a(ast.literal_eval(text), dict, list):  # as a server in Python has it that prints its rows
-                return "ast.literal_eval"
+            if is_a(data := ast.literal_eval(text), dict, list):  # as a server in Python prints its rows
+                return "ast.literal_eval", data
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             pass
-    return ""
+    return "", None
 
 
 def _loop(loop: ast.For | ast.AsyncFor | ast.comprehension, place: Place) -> str:
@@ -169,24 +170,31 @@ def _loop(loop: ast.For | ast.AsyncFor | ast.comprehension, place: Place) -> str
     through, target = place.text(loop.iter), place.text(loop.target)
     value = _seen(loop.iter, place)
     end = "" if isinstance(loop, ast.comprehension) else ":"
-    if is_a(value, dict):
-        lists = [name for name, held in beginning(value) if is_a(held, list) and is_short(name)]
-        rather = f"{through}[{quoted(lists[0])}]" if lists else f"{through}.values()"
-        return f"the loop goes through the keys of a dict; write: for {target} in {rather}{end}"
-    if is_a(value, str):
-        lines = str.__getitem__(value, slice(MAX_BEGINNING)).splitlines()
-        if len(lines) > 1 and 0 < lines[0].count(",") == lines[1].count(","):
-            write = f"for {target} in csv.DictReader({through}.splitlines()){end}"
-            return f"this is CSV as text; write: {write} with import csv"
-        if parse := _parse(value):
-            write = f"for {target} in {parse}({through}){end}"
-            return f"this is data as text; write: {write} with import {parse.partition('.')[0]}"
-        if lines and is_a(results.parsed(lines[0]), dict):
-            write = f"for {target} in map(json.loads, {through}.splitlines()){end}"
-            return f"this text has JSON by lines; write: {write} with import json"
-        write = f"for {target} in {through}.splitlines(){end}"
-        return f"the loop goes through the letters of a text; write: {write} and use {target} without a key"
-    return ""
+    parse, data = _parse(value)
+    lines = str.__getitem__(value, slice(MAX_BEGINNING)).splitlines() if is_a(value, str) else []
+    if parse:
+        through, what = f"{parse}({through})", f" with import {parse.partition('.')[0]}"
+        rather, said = (_rather(data, through) if is_a(data, dict) else through), "this is data as text"
+    elif is_a(value, dict):
+        rather, said, what = _rather(value, through), "the loop goes through the keys of a dict", ""
+    elif not is_a(value, str):
+        return ""
+    elif lines and is_a(results.parsed(lines[0]), dict):
+        rather = f"map(json.loads, {through}.splitlines())"
+        said, what = "this text has JSON by lines", " with import json"
+    elif len(lines) > 1 and 0 < lines[0].count(",") == lines[1].count(","):
+        rather, said = f"csv.DictReader({through}.splitlines())", "this is CSV as text"
+        what = " with import csv"
+    else:
+        rather, said = f"{through}.splitlines()", "the loop goes through the letters of a text"
+        what = f" and use {target} without a key"
+    return f"{said}; write: for {target} in {rather}{end}{what}"
+
+
+def _rather(value: dict[Any, Any], written: str) -> str:
+    """What a loop over a dict is to go through."""
+    lists = [name for name, held in beginning(value) if is_a(held, list) and is_short(name)]
+    return f"{written}[{quoted(lists[0])}]" if lists else f"{written}.values()"
 
 
 def _seen(node: ast.AST, place: Place) -> Any:
@@ -303,8 +311,9 @@ def _hidden(error: BaseException, place: Place) -> str:
     for node in place.nodes(ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         held = place.value(node.func) if hasattr(builtins, name) else Unknown
-        if held is not Unknown and held is not getattr(builtins, name):
-            return f"{name} is a variable of the code's, which hides Python's own; write: del {name}"
+        if held is not Unknown and not callable(held):
+            kept = f", and write: del {name}" if wire.LASTS else ""
+            return f"{name} is a variable of the code's, which hides Python's own: give it another name{kept}"
     return ""
 
 

@@ -141,7 +141,7 @@ def missing(name: str, data: str) -> bool:
     if isinstance(data, results.Content) or len(data) > MAX_PATH or not data.isprintable() or " " in data:
         return False
     end = mime.ending(data)
-    return bool(end) and end == mime.ending(name) and (data == name or data.startswith(WRITABLE))
+    return end not in ("", "txt") and end == mime.ending(name) and (data == name or data.startswith(WRITABLE))
 
 
 def checked(kind: str) -> str:

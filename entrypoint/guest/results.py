@@ -261,8 +261,6 @@ def _no_attribute(value: Any, name: str) -> AttributeError:
     return AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}", name=name, obj=value)
 
 
-_NAMES_OF_TEXT = ("content", "text", "output", "result")  # of the text that was sent as well
-
 _loads = json.loads
 
 
@@ -285,7 +283,8 @@ def failure(frame: wire.Frame, server: str, tool: str) -> NoReturn:
 def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = False) -> Any:
     """The Python value of a CallToolResult. Raises ToolError when the tool failed.
 
-    declared: the tool has an output schema. wrapped: it has the value in its one property "result".
+    declared: the tool has an output schema. wrapped: with the value in its one property, "result" or
+    "content".
     """
     if not isinstance(result, dict):
         return result
@@ -305,10 +304,8 @@ def value(result: Any, server: str, tool: str, declared: bool, wrapped: bool = F
         return None  # as the declaration says: MCP 2026-07-28 has any JSON there
     if structured is None or (texts and not declared):
         found = parsed(texts[0]) if len(texts) == 1 else "\n".join(texts or _embedded(content))
-    elif wrapped and isinstance(structured, dict) and structured.keys() == {"result"}:
-        found = structured["result"]
-    elif len(texts) == len(content) == 1 and structured in [{name: texts[0]} for name in _NAMES_OF_TEXT]:
-        found = texts[0]
+    elif wrapped and isinstance(structured, dict) and structured.keys() in ({"result"}, {"content"}):
+        (found,) = structured.values()
     made: Any
     if isinstance(found, (dict, list)):
         kind: Any = ToolData if isinstance(found, dict) else ToolList

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 import unittest
 
 from guest_tests.host import Frame, Guest, Ran, provider, run, text
@@ -321,7 +322,7 @@ class Styles(unittest.TestCase):
             ("r = main()\nasyncio.run(r)", ""),
             ("r = main()\nawait r", ""),
             (
-                "r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)\nt.cancel()\nawait asyncio.sleep(0)",
+                "r = asyncio.sleep(9)\nt = asyncio.ensure_future(r)\nawait asyncio.sleep(0)\nt.cancel()",
                 "",
             ),
             (
@@ -333,6 +334,7 @@ class Styles(unittest.TestCase):
             with self.subTest(code):
                 self.assertEqual(run(begin + code).stderr, told)
 
+    @unittest.skipIf(sys.version_info < (3, 11), "which doesn't say what the code has cancelled itself")
     def test_tasks_that_the_end_cancels_are_told(self) -> None:
         begin = "import asyncio\nasync def f(n=9): await asyncio.sleep(n)\n"
         two = "2 tasks weren't done when the event loop ended, which cancelled them: {}; await them"
@@ -355,6 +357,7 @@ class Styles(unittest.TestCase):
                 "",
             ),
             ("t = asyncio.create_task(f())\nraise SystemExit(0)", ""),
+            ("async def g():\n    yield 1\n    yield 2\nasync for n in g(): break", ""),
             ("asyncio.all_tasks = None\nt = asyncio.create_task(f(0))\nawait t", ""),
         ):
             with self.subTest(code):
@@ -371,7 +374,7 @@ class Styles(unittest.TestCase):
                 )
         for code in (
             "async def main():\n    t = asyncio.create_task(f())\nasyncio.run(main())",
-            "async def main():\n    asyncio.create_task(f())\n    await asyncio.sleep(0)\nasyncio.run(main())",
+            "async def main(): asyncio.create_task(f())\nasyncio.run(main())",
         ):
             with self.subTest(code):
                 self.assertIn(one, run(begin + code).stderr)
@@ -380,9 +383,8 @@ class Styles(unittest.TestCase):
 
     def test_tasks_in_variables_that_failed_or_never_ran_are_told(self) -> None:
         begin = "import asyncio, warnings\nwarnings.simplefilter('ignore')\nasync def f(n=0): return 1 / n\n"
-        failed = (
-            "f(...), which failed, and nothing awaited it: ZeroDivisionError: division by zero; write: await "
-        )
+        named = "a task" if sys.version_info[:2] == (3, 12) else "f(...)"
+        failed = f"{named}, which failed, and nothing awaited it: ZeroDivisionError: division by zero; write: await "
         for code, said in (
             ("t = asyncio.create_task(f())\nawait asyncio.sleep(0)", f"t has {failed}t\n"),
             (
@@ -394,7 +396,7 @@ class Styles(unittest.TestCase):
             ("t = asyncio.create_task(f())\ntry: await t\nexcept ArithmeticError: pass", ""),
             (
                 "loop = asyncio.new_event_loop()\nt = loop.create_task(f(1))",
-                "t has f(...), which no event loop runs; write: await t\n",
+                "t has f(...), which no event loop has run; write: await t\n",
             ),
         ):
             with self.subTest(code):

@@ -82,8 +82,17 @@ watched = True
             ("foo", "fetch it again"),  # "for" is no name
             ("''.id", "no attribute 'id'"),
             ("open('a,b\\n1,2')", "pass io.StringIO(text)"),
-            ("open('[' * 9999)", "pass io.StringIO(text)"),
-            ("list = [1]\nprint(list('a'))", "hides Python's own; write: del list"),
+            ("open('[' + '1, ' * 9999 + '1]')", "pass io.StringIO(text)"),
+            ("def f(list, n): return list(n)\nf(1, 2)", "give it another name"),
+            (
+                'x = \'{"a": 1, "b": 2}\\n{"a": 3, "b": 4}\'\nfor r in x: r[\'a\']',
+                "in map(json.loads, x.splitlines())",
+            ),
+            (
+                "x = '{\"n\": 0, \"rows\": [{}]}'\nfor r in x: r['a']",
+                'in json.loads(x)["rows"]: with import json',
+            ),
+            ("list = [1]\nprint(list('a'))", "hides Python's own: give it another name"),
             ("x = 1\nx()", "'int' object is not callable"),
             ("import asyncio\nasyncio.create_task(None)", "await the coroutine"),
             (

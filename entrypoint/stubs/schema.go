@@ -56,15 +56,23 @@ func open(s *object) bool {
 }
 
 // unwrapped returns the schema of the value that code gets: that of the property "result" where a
-// server's library, such as FastMCP, sends every value in an object with that one property.
+// server's library, such as FastMCP, sends every value in an object with that one property, and of
+// "content" where that is a text, as the reference server for files sends it.
 func unwrapped(output *object) any {
 	properties, extra := output.child("properties"), output.get("additionalProperties")
-	if len(properties.keys) != 1 || properties.get("result") == nil ||
-		!slices.Equal(kinds(output), []string{"object"}) {
+	if len(properties.keys) != 1 || !slices.Equal(kinds(output), []string{"object"}) ||
+		extra != nil && extra != false {
 		return output
 	}
-	if extra != nil && extra != false {
-		return output
+	inner := properties.get(properties.keys[0])
+	text, _ := inner.(*object)
+	switch properties.keys[0] {
+	case "result":
+		return inner
+	case "content":
+		if text != nil && slices.Equal(kinds(text), []string{"string"}) {
+			return inner
+		}
 	}
-	return properties.get("result")
+	return output
 }
