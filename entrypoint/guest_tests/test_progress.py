@@ -331,8 +331,10 @@ class Forging(unittest.TestCase):
 
     def test_a_forged_cancel_of_ones_own_call(self) -> None:
         forge = 'os.write(link, b\'{"type":"tool_cancel","callId":"1"}\\n\')'
-        code = f"{LINK}import threading\nthreading.Timer(0.2, lambda: {forge}).start()\n"
-        code += "try: mcp_shop.price()\nexcept ToolError as e: print(e.code, e)"
+        code = f"{LINK}import threading\nover = threading.Event()\ndef forge():\n"
+        code += f"    while not over.wait(0.05): {forge}\n"  # one that comes before the call has no effect
+        code += "threading.Thread(target=forge).start()\n"
+        code += "try: mcp_shop.price()\nexcept ToolError as e: print(e.code, e)\nfinally: over.set()"
         with Guest() as guest:
             guest.execute(code, SHOP)
             guest.until("tool_cancel")
