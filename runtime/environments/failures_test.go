@@ -225,6 +225,14 @@ func parse(t *testing.T, dependencies string) *wheels.Block {
 	return b
 }
 
+// TestLostAnswer: an engine may lose what a container says as it ends.
+func TestLostAnswer(t *testing.T) {
+	b := newBench(t)
+	b.engine.loses = true
+	b.define(t, "small", "", "one")
+	b.build(t, "small")
+}
+
 func TestFind(t *testing.T) {
 	b := newBench(t)
 	b.define(t, "small", "", "one")

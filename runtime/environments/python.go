@@ -74,8 +74,14 @@ func (ps pythons) ask(ctx context.Context, image runtime.Image) (python, error) 
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	answer, stderr := &runtime.Tail{Limit: maxAnswer}, &runtime.Tail{Limit: stderrTail}
-	exit, err := ps.driver.Run(ctx, ps.spec(image.ID, probe, probeTimeout),
-		runtime.Stdio{Stdin: strings.NewReader(""), Stdout: answer, Stderr: stderr})
+	run := func() (runtime.Exit, error) {
+		return ps.driver.Run(ctx, ps.spec(image.ID, probe, probeTimeout),
+			runtime.Stdio{Stdin: strings.NewReader(""), Stdout: answer, Stderr: stderr})
+	}
+	exit, err := run()
+	if err == nil && exit.Code == 0 && answer.String() == "" { // an engine may lose what is said at the end
+		exit, err = run()
+	}
 	if err != nil {
 		return python{}, fmt.Errorf("asking image %s for its Python: %w", image.Ref, err)
 	}
