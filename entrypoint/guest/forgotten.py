@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from _weakref import ref
 from collections.abc import Callable
+from itertools import islice
 from types import CoroutineType
 
 from guest import wire
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     import asyncio
 
 MAX_NAMED = 5  # tasks
+MAX_LOOKED = 100  # items of a list, which may have millions
 MAX_SAID = 300  # characters of an error
 
 
 def report_variables() -> None:
-    """Names the variables that hold a coroutine which never began, or a task whose end nobody awaited.
+    """Names the variables that hold a coroutine which never began, or a task that failed unseen.
 
     Each is told of once. Python itself does so as it takes the variables apart, which the guest
     leaves out.
@@ -33,7 +35,7 @@ def report_variables() -> None:
                 continue
             kind = type(value)  # asked by "is" alone: anything else may be the code's own
             many = kind is list or kind is tuple or kind is set
-            for one in list(value)[:MAX_NAMED] if many else [value]:
+            for one in islice(value, MAX_LOOKED) if many else (value,):
                 if (said := _coroutine(one) or _future(one)) and not _is_reported(one):
                     way = f"asyncio.gather(*{name})" if many else name
                     _say(f"{name} has {said}; write: await {way}")

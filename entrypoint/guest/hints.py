@@ -26,7 +26,7 @@ _SAID: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     (
         (TypeError, AttributeError, ValueError),
         r"\basync_generator\b(?!.*context manager)",
-        "an async generator is gone through by async for, at top level too; a list of all: [x async for x in f()]",
+        "an async generator is gone through by async for, at top level too; all of it: [x async for x in f()]",
     ),
     (
         (TypeError, AttributeError),

@@ -391,6 +391,15 @@ class Styles(unittest.TestCase):
                 "ts = [asyncio.create_task(f(n)) for n in (1, 0)]\nawait asyncio.wait(ts)",
                 f"ts has {failed}asyncio.gather(*ts)\n",
             ),
+            (
+                "ts = [asyncio.create_task(f(n)) for n in range(20, -1, -1)]\nawait asyncio.wait(ts)",
+                f"ts has {failed}asyncio.gather(*ts)\n",
+            ),
+            (
+                "a = asyncio.new_event_loop().create_future()\nt = asyncio.create_task(f())\n"
+                "await asyncio.sleep(0)",
+                f"t has {failed}t\n",
+            ),
             ("t = asyncio.create_task(f())\nawait asyncio.wait([t])\nt.exception()", ""),
             ("t = asyncio.create_task(f(1))\nawait asyncio.sleep(0)", ""),
             ("t = asyncio.create_task(f())\ntry: await t\nexcept ArithmeticError: pass", ""),
